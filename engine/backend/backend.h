@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backend: the operations the forward pass is written over, once for every device. It knows shapes,
+// weights and buffers, and no model: no layer, no tensor name, no config.
+//
+// The promise of every operation (clause row-invariance): the bits of a row depend on that row, the
+// weights and the row's absolute position, and never on how many rows share the call.
+// Activations are fp32, row-major and contiguous. Pointers are the backend's own memory (host
+// memory for the CPU backend). Operations on one backend object run in the order they are called.
+#ifndef HALLMARK_ENGINE_BACKEND_BACKEND_H_
+#define HALLMARK_ENGINE_BACKEND_BACKEND_H_
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "engine/backend/buffer.h"
+#include "engine/backend/geometry.h"
+#include "engine/base/result.h"
+#include "engine/format/linear.h"
+#include "engine/format/tensor.h"
+
+namespace hallmark {
+
+// fp32 [rows, cols], contiguous. A view; the caller keeps the memory alive.
+struct ConstRows {
+  const float* data = nullptr;
+  int64_t rows = 0;
+  int64_t cols = 0;
+};
+struct Rows {
+  float* data = nullptr;
+  int64_t rows = 0;
+  int64_t cols = 0;
+
+  operator ConstRows() const { return {data, rows, cols}; }
+  // Rows [first, first + count).
+  Rows Slice(int64_t first, int64_t count) const { return {data + first * cols, count, cols}; }
+};
+
+// A linear layer in the backend's own layout. Made by Backend::LoadLinear, used by the backend that
+// made it.
+class LinearWeight {
+ public:
+  virtual ~LinearWeight() = default;
+  int64_t in_features = 0;
+  int64_t out_features = 0;
+};
+
+// An embedding table [entries, cols], kept in its stored type.
+class EmbeddingTable {
+ public:
+  virtual ~EmbeddingTable() = default;
+  int64_t entries = 0;
+  int64_t cols = 0;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // What ran, for receipts: "cpu" and e.g. "avx2".
+  virtual std::string name() const = 0;
+  virtual std::string tier() const = 0;
+
+  // Memory. Allocate gives kResource when there is none; contents are undefined.
+  virtual Result<Buffer> Allocate(size_t bytes) = 0;
+  virtual Status Zero(void* destination, size_t bytes) = 0;
+  virtual Status Upload(void* destination, const void* host, size_t bytes) = 0;
+  virtual Status Download(void* host, const void* source, size_t bytes) = 0;
+
+  // Weights. Values widen to fp32 exactly (BF16, F16, F32); other types are kUnsupported.
+  virtual Result<Buffer> LoadVector(const TensorView& tensor) = 0;
+  virtual Result<std::unique_ptr<LinearWeight>> LoadLinear(const LinearSource& source) = 0;
+  virtual Result<std::unique_ptr<EmbeddingTable>> LoadTable(const TensorView& tensor) = 0;
+
+  // out[i] = table[ids[i]] widened to fp32. Every id is in range (the caller checks).
+  virtual Status Embed(const EmbeddingTable& table, std::span<const int32_t> ids, Rows out) = 0;
+
+  // y = x W^T + bias for x [rows, in_features], y [rows, out_features]. An EXL3 input is rotated
+  // and rounded to fp16 once; kOutOfRange names the layer if a rotated input is not finite in fp16.
+  virtual Status Linear(const LinearWeight& weight, ConstRows x, Rows y) = 0;
+
+  // x += y.
+  virtual Status Add(Rows x, ConstRows y) = 0;
+
+  // out = x * rsqrt(mean(x^2) + eps) * (1 + weight), per row; weight [cols].
+  virtual Status RmsNorm(ConstRows x, const float* weight, float eps, Rows out) = 0;
+
+  // out = silu(gate) * up.
+  virtual Status SwiGlu(ConstRows gate, ConstRows up, Rows out) = 0;
+
+  // Prepares attention for rows at positions position, position + 1, ...:
+  //   q = bf16(rope(norm(query)))  from q_gate [rows, heads * 2 * head_dim], per head [query |
+  //   gate]; K = bf16(rope(norm(k))), V = bf16(v) stored in `kv` (as fp8 when kv.type says so).
+  virtual Status AttentionInputs(const AttentionGeometry& geometry, const AttentionWeights& weights,
+                                 int64_t position, ConstRows q_gate, ConstRows k, ConstRows v,
+                                 Rows q, const KvPages& kv) = 0;
+
+  // Causal attention of row i over keys 0 .. position + i of `kv`, then out *= sigmoid(gate).
+  // Keys are cut at absolute positions: 512-key chunks of 64-key tiles, fp32 online softmax inside
+  // a chunk, chunks merged in key order; probabilities are rounded to bf16 before V.
+  virtual Status Attention(const AttentionGeometry& geometry, int64_t position, ConstRows q,
+                           ConstRows q_gate, const KvPages& kv, Rows out) = 0;
+
+  // Depthwise causal convolution and SiLU. weight [channels, kernel], tap kernel-1 on the current
+  // row; window [kernel-1, channels] holds the rows before the first, oldest first. window_out (may
+  // alias window_in, or be null: nothing is kept) receives the window after the last row.
+  virtual Status ConvSilu(const DeltaNetGeometry& geometry, const float* weight, ConstRows x,
+                          const float* window_in, float* window_out, Rows out) = 0;
+
+  // The gated delta rule, token by token. qkv [rows, q | k | v] after the convolution, a and b
+  // [rows, value_heads]; state [value_heads, key_dim, value_dim]. state_out (may alias state_in, or
+  // be null) receives the state after the last row.
+  virtual Status DeltaNet(const DeltaNetGeometry& geometry, const DeltaNetWeights& weights,
+                          ConstRows qkv, ConstRows a, ConstRows b, const float* state_in,
+                          float* state_out, Rows out) = 0;
+
+  // Per value head: out = o * rsqrt(mean(o^2) + eps) * weight * silu(z); weight [value_dim].
+  virtual Status GatedNorm(const DeltaNetGeometry& geometry, const float* weight, ConstRows o,
+                           ConstRows z, Rows out) = 0;
+};
+
+}  // namespace hallmark
+
+#endif  // HALLMARK_ENGINE_BACKEND_BACKEND_H_

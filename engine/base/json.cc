@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/json.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "engine/base/mapped_file.h"
+
+namespace hallmark {
+namespace {
+
+// Thrown from the parser callback and caught in ParseJson: nlohmann offers no other way to stop.
+struct Refusal {
+  std::string message;
+  std::string pointer;
+};
+
+std::string EscapePointer(const std::string& key) {
+  std::string text;
+  for (const char c : key) {
+    if (c == '~') {
+      text += "~0";
+    } else if (c == '/') {
+      text += "~1";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+// Tracks the keys seen in each open object.
+class DuplicateGuard {
+ public:
+  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
+    using Event = Json::parse_event_t;
+    if (event == Event::object_start || event == Event::array_start) {
+      if (depth >= kMaxJsonDepth) {
+        throw Refusal{"nested deeper than " + std::to_string(kMaxJsonDepth) + " levels", Pointer()};
+      }
+      open_.emplace_back();
+    } else if (event == Event::object_end || event == Event::array_end) {
+      open_.pop_back();
+    } else if (event == Event::key) {
+      Level& level = open_.back();
+      level.key = value.get<std::string>();
+      if (!level.seen.insert(level.key).second) {
+        throw Refusal{"the key \"" + level.key + "\" appears twice", Pointer()};
+      }
+    }
+    return true;
+  }
+
+ private:
+  struct Level {
+    std::set<std::string> seen;
+    std::string key;
+  };
+  std::string Pointer() const {
+    std::string text;
+    for (const Level& level : open_) text += "/" + EscapePointer(level.key);
+    return text;
+  }
+  std::vector<Level> open_;
+};
+
+}  // namespace
+
+Result<Json> ParseJson(std::string_view text, const std::string& file) {
+  try {
+    DuplicateGuard guard;
+    return Json::parse(text.begin(), text.end(),
+                       [&guard](int depth, Json::parse_event_t event, Json& value) {
+                         return guard(depth, event, value);
+                       });
+  } catch (const Refusal& refusal) {
+    return Fail(Code::kMalformed, refusal.message, {.file = file, .pointer = refusal.pointer});
+  } catch (const Json::parse_error& error) {
+    // The parser counts from one and points just past the offending byte.
+    const uint64_t byte = error.byte > 0 ? error.byte - 1 : 0;
+    return Fail(Code::kMalformed, "not valid JSON", {.file = file, .byte = byte});
+  } catch (const Json::exception& error) {
+    return Fail(Code::kMalformed, std::string("not valid JSON: ") + error.what(), {.file = file});
+  }
+}
+
+Result<Json> ReadJsonFile(const std::string& path, size_t max_bytes) {
+  const MappedFile file = TRY(MappedFile::Open(path));
+  const auto bytes = file.bytes();
+  if (bytes.size() > max_bytes) {
+    return Fail(Code::kOutOfRange,
+                "the file has " + std::to_string(bytes.size()) + " bytes, at most " +
+                    std::to_string(max_bytes) + " are read",
+                {.file = path});
+  }
+  return ParseJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+}
+
+std::string CanonicalJson(const Json& value) { return value.dump(2) + "\n"; }
+
+}  // namespace hallmark

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/base/json.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace hallmark {
+namespace {
+
+TEST(ParseJson, AcceptsADocument) {
+  const auto value = ParseJson(R"({"a": [1, 2.5, null], "b": {"a": 1}})", "x.json");
+  ASSERT_TRUE(value.has_value());
+  EXPECT_EQ((*value)["a"][0], 1);
+}
+
+TEST(ParseJson, RefusesADuplicateKeyByPointer) {
+  const auto value = ParseJson(R"({"a": {"b/c": 1, "b/c": 2}})", "x.json");
+  ASSERT_FALSE(value.has_value());
+  EXPECT_EQ(value.error().code, Code::kMalformed);
+  EXPECT_EQ(value.error().where.pointer, "/a/b~1c");
+}
+
+TEST(ParseJson, RefusesTrailingBytesWithTheirOffset) {
+  const auto value = ParseJson("{} x", "x.json");
+  ASSERT_FALSE(value.has_value());
+  EXPECT_EQ(value.error().where.byte, 3u);
+}
+
+TEST(ParseJson, RefusesDepth) {
+  EXPECT_FALSE(ParseJson(std::string(100000, '['), "x.json").has_value());
+  const std::string deep = std::string(65, '[') + std::string(65, ']');
+  EXPECT_FALSE(ParseJson(deep, "x.json").has_value());
+  const std::string fits = std::string(64, '[') + std::string(64, ']');
+  EXPECT_TRUE(ParseJson(fits, "x.json").has_value());
+}
+
+TEST(ParseJson, RefusesInvalidUtf8AndEmptyText) {
+  EXPECT_FALSE(ParseJson("\"\xff\"", "x.json").has_value());
+  EXPECT_FALSE(ParseJson("", "x.json").has_value());
+}
+
+TEST(CanonicalJson, SortsKeysAndEndsWithANewline) {
+  const auto value = ParseJson(R"({"b":1,"a":2})", "x.json");
+  EXPECT_EQ(CanonicalJson(*value), "{\n  \"a\": 2,\n  \"b\": 1\n}\n");
+}
+
+}  // namespace
+}  // namespace hallmark

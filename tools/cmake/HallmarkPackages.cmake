@@ -1,0 +1,26 @@
+# Finds every library the build needs; all come from Debian's packages (tools/setup installs them).
+find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Threads REQUIRED)
+find_library(HALLMARK_PCRE2 NAMES pcre2-8 REQUIRED)
+find_library(HALLMARK_UTF8PROC NAMES utf8proc REQUIRED)
+find_package(Python3 COMPONENTS Interpreter)
+
+if(HALLMARK_TESTS)
+  find_package(GTest REQUIRED)
+  find_package(rapidcheck REQUIRED)
+  include(GoogleTest)
+endif()
+
+# CUDA is optional: without nvcc everything else still builds.
+set(HALLMARK_HAS_CUDA OFF)
+if(HALLMARK_CUDA)
+  include(CheckLanguage)
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    set(HALLMARK_HAS_CUDA ON)
+  endif()
+endif()

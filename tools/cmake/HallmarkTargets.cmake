@@ -1,0 +1,60 @@
+# hallmark_library(NAME SOURCES ... DEPS ...) and add_suite(...): the only two ways a target is made.
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+add_library(hallmark_options INTERFACE)
+# -ffp-contract=off: a sum's bits are part of the contract, so the compiler may not fuse it.
+target_compile_options(hallmark_options INTERFACE
+  -Wall -Wextra -Werror -Wno-missing-field-initializers -ffp-contract=off)
+target_include_directories(hallmark_options INTERFACE ${PROJECT_SOURCE_DIR})
+
+# Makes static library hallmark_<NAME> with alias hallmark::<NAME>.
+function(hallmark_library NAME)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(hallmark_${NAME} STATIC ${ARG_SOURCES})
+  add_library(hallmark::${NAME} ALIAS hallmark_${NAME})
+  target_link_libraries(hallmark_${NAME} PUBLIC hallmark_options ${ARG_DEPS})
+endfunction()
+
+# Adds a GoogleTest executable whose cases become ctests named <tier>.<area>.<Suite>.<case>.
+#   add_suite(NAME AREA <area> TIER unit|prop|conf|fuzz|receipt|bench|lint NEED cpu|gpu
+#             SOURCES ... DEPS ... [LABELS ...] [TIMEOUT seconds])
+# Labels are passed as "LABELS;a;LABELS;b": CMake 3.25 keeps only the first of a quoted list.
+function(add_suite NAME)
+  if(NOT HALLMARK_TESTS)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "AREA;TIER;NEED;TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_executable(${NAME} ${ARG_SOURCES})
+  target_link_libraries(${NAME} PRIVATE hallmark_options ${ARG_DEPS} hallmark_test_main
+    GTest::gtest rapidcheck)
+  set(properties "TIMEOUT;${ARG_TIMEOUT};LABELS;${ARG_TIER};LABELS;${ARG_NEED}")
+  foreach(label IN LISTS ARG_LABELS)
+    string(APPEND properties ";LABELS;${label}")
+  endforeach()
+  if(ARG_NEED STREQUAL "gpu")
+    set(mode PRE_TEST)
+    string(APPEND properties ";RESOURCE_LOCK;gpu")
+  else()
+    set(mode POST_BUILD)
+  endif()
+  if(ARG_TIER STREQUAL "prop")
+    string(APPEND properties ";ENVIRONMENT;RC_PARAMS=seed=20261129")
+  endif()
+  gtest_discover_tests(${NAME} TEST_PREFIX "${ARG_TIER}.${ARG_AREA}." DISCOVERY_MODE ${mode}
+    DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+endfunction()
+
+function(hallmark_report_backends)
+  if(HALLMARK_HAS_CUDA)
+    message(STATUS "Hallmark backends: cpu (nvcc found; the cuda backend is not part of this build)")
+  else()
+    message(STATUS "Hallmark backends: cpu")
+  endif()
+endfunction()
