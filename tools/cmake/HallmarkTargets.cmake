@@ -64,3 +64,10 @@ function(hallmark_report_backends)
     message(STATUS "Hallmark backends: cpu")
   endif()
 endfunction()
+
+# Writes the list of suites for the label lint; called when every folder has been read.
+function(hallmark_write_suites)
+  get_property(suites GLOBAL PROPERTY HALLMARK_SUITES)
+  list(JOIN suites "\n" text)
+  file(WRITE ${PROJECT_BINARY_DIR}/suites.txt "${text}\n")
+endfunction()
