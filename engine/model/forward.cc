@@ -33,9 +33,9 @@ Result<ForwardPass> ForwardPass::Create(const Model& model, int64_t max_rows) {
     buffer = TRY(AllocateRows(*model.backend, max_rows, cols));
     return {};
   };
-  TRY(allocate(pass.hidden_, config.hidden_size));
-  TRY(allocate(pass.normed_, config.hidden_size));
-  TRY(allocate(pass.mixed_, config.hidden_size));
+  TRY(allocate(pass.hidden_, config.hidden));
+  TRY(allocate(pass.normed_, config.hidden));
+  TRY(allocate(pass.mixed_, config.hidden));
   TRY(allocate(pass.q_gate_, 2 * queries));
   TRY(allocate(pass.q_, queries));
   TRY(allocate(pass.k_, keys));
@@ -47,10 +47,9 @@ Result<ForwardPass> ForwardPass::Create(const Model& model, int64_t max_rows) {
   TRY(allocate(pass.a_, delta.value_heads));
   TRY(allocate(pass.b_, delta.value_heads));
   TRY(allocate(pass.rule_, delta.value_width()));
-  TRY(allocate(pass.gate_, config.intermediate_size));
-  TRY(allocate(pass.up_, config.intermediate_size));
-  pass.logits_ =
-      TRY(AllocateRows(*model.backend, std::min(kHeadRows, max_rows), config.vocab_size));
+  TRY(allocate(pass.gate_, config.intermediate));
+  TRY(allocate(pass.up_, config.intermediate));
+  pass.logits_ = TRY(AllocateRows(*model.backend, std::min(kHeadRows, max_rows), config.vocab));
   return pass;
 }
 
@@ -62,16 +61,16 @@ Result<ForwardOutput> ForwardPass::Run(Sequence& sequence, std::span<const int32
   }
   if (ids.empty()) return Fail(Code::kOutOfRange, "expected at least one token id");
   for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || ids[i] >= config.vocab_size) {
+    if (ids[i] < 0 || ids[i] >= config.vocab) {
       return Fail(Code::kOutOfRange, "token id " + std::to_string(ids[i]) + " at index " +
                                          std::to_string(i) + " is outside the vocabulary of " +
-                                         std::to_string(config.vocab_size));
+                                         std::to_string(config.vocab));
     }
   }
   const int64_t end = sequence.position() + static_cast<int64_t>(ids.size());
-  if (end > config.max_position_embeddings) {
+  if (end > config.max_positions) {
     return Fail(Code::kOutOfRange, std::to_string(end) + " positions, the model has " +
-                                       std::to_string(config.max_position_embeddings));
+                                       std::to_string(config.max_positions));
   }
   for (const int tap : request.taps) {
     if (tap < 0 || tap > static_cast<int>(model_->layers.size())) {
@@ -97,7 +96,7 @@ Status ForwardPass::RunRows(Sequence& sequence, std::span<const int32_t> ids,
                             const ForwardRequest& request, bool last_piece, ForwardOutput& output) {
   Backend& backend = *model_->backend;
   const int64_t rows = static_cast<int64_t>(ids.size());
-  const int64_t width = model_->config.hidden_size;
+  const int64_t width = model_->config.hidden;
   const Rows hidden = Scratch(hidden_, rows, width);
   const Rows normed = Scratch(normed_, rows, width);
   const Rows mixed = Scratch(mixed_, rows, width);
@@ -118,14 +117,14 @@ Status ForwardPass::RunRows(Sequence& sequence, std::span<const int32_t> ids,
   for (size_t i = 0; i < model_->layers.size(); ++i) {
     const ModelLayer& layer = model_->layers[i];
     Sequence::Layer& state = sequence.layers_[i];
-    TRY(backend.RmsNorm(hidden, layer.input_norm.floats(), model_->config.rms_norm_eps, normed));
-    if (layer.kind == LayerKind::kFullAttention) {
+    TRY(backend.RmsNorm(hidden, layer.input_norm.floats(), model_->config.eps, normed));
+    if (layer.kind == LayerKind::kAttention) {
       TRY(RunAttention(layer, state, sequence.position_, sequence.kv_type_, rows));
     } else {
       TRY(RunDeltaNet(layer, state, rows));
     }
     TRY(backend.Add(hidden, mixed));
-    TRY(backend.RmsNorm(hidden, layer.post_norm.floats(), model_->config.rms_norm_eps, normed));
+    TRY(backend.RmsNorm(hidden, layer.post_norm.floats(), model_->config.eps, normed));
     TRY(RunMlp(layer, rows));
     TRY(backend.Add(hidden, mixed));
     TRY(tap(static_cast<int>(i) + 1));
@@ -145,7 +144,7 @@ Status ForwardPass::RunAttention(const ModelLayer& layer, Sequence::Layer& state
   const AttentionGeometry& geometry = model_->attention;
   const int64_t queries = int64_t{1} * geometry.heads * geometry.head_dim;
   const int64_t keys = int64_t{1} * geometry.kv_heads * geometry.head_dim;
-  const Rows normed = Scratch(normed_, rows, model_->config.hidden_size);
+  const Rows normed = Scratch(normed_, rows, model_->config.hidden);
   const Rows q_gate = Scratch(q_gate_, rows, 2 * queries);
   const Rows q = Scratch(q_, rows, queries);
   const Rows k = Scratch(k_, rows, keys);
@@ -159,14 +158,14 @@ Status ForwardPass::RunAttention(const ModelLayer& layer, Sequence::Layer& state
   TRY(backend.Linear(*weights.v, normed, v));
   TRY(backend.AttentionInputs(geometry, small, position, q_gate, k, v, q, pages));
   TRY(backend.Attention(geometry, position, q, q_gate, pages, attended));
-  return backend.Linear(*weights.o, attended, Scratch(mixed_, rows, model_->config.hidden_size));
+  return backend.Linear(*weights.o, attended, Scratch(mixed_, rows, model_->config.hidden));
 }
 
 Status ForwardPass::RunDeltaNet(const ModelLayer& layer, Sequence::Layer& state, int64_t rows) {
   Backend& backend = *model_->backend;
   const DeltaNetLayer& weights = layer.delta_net;
   const DeltaNetGeometry& geometry = model_->delta_net;
-  const Rows normed = Scratch(normed_, rows, model_->config.hidden_size);
+  const Rows normed = Scratch(normed_, rows, model_->config.hidden);
   const Rows qkv = Scratch(qkv_, rows, geometry.channels());
   const Rows conv = Scratch(conv_, rows, geometry.channels());
   const Rows z = Scratch(z_, rows, geometry.value_width());
@@ -183,31 +182,31 @@ Status ForwardPass::RunDeltaNet(const ModelLayer& layer, Sequence::Layer& state,
   TRY(backend.ConvSilu(geometry, weights.conv.floats(), qkv, window, window, conv));
   TRY(backend.DeltaNet(geometry, small, conv, a, b, matrix, matrix, rule));
   TRY(backend.GatedNorm(geometry, weights.norm.floats(), rule, z, rule));
-  return backend.Linear(*weights.out, rule, Scratch(mixed_, rows, model_->config.hidden_size));
+  return backend.Linear(*weights.out, rule, Scratch(mixed_, rows, model_->config.hidden));
 }
 
 Status ForwardPass::RunMlp(const ModelLayer& layer, int64_t rows) {
   Backend& backend = *model_->backend;
-  const Rows normed = Scratch(normed_, rows, model_->config.hidden_size);
-  const Rows gate = Scratch(gate_, rows, model_->config.intermediate_size);
-  const Rows up = Scratch(up_, rows, model_->config.intermediate_size);
+  const Rows normed = Scratch(normed_, rows, model_->config.hidden);
+  const Rows gate = Scratch(gate_, rows, model_->config.intermediate);
+  const Rows up = Scratch(up_, rows, model_->config.intermediate);
   TRY(backend.Linear(*layer.gate, normed, gate));
   TRY(backend.Linear(*layer.up, normed, up));
   TRY(backend.SwiGlu(gate, up, gate));
-  return backend.Linear(*layer.down, gate, Scratch(mixed_, rows, model_->config.hidden_size));
+  return backend.Linear(*layer.down, gate, Scratch(mixed_, rows, model_->config.hidden));
 }
 
 Status ForwardPass::RunHead(int64_t first_row, int64_t rows, ForwardOutput& output) {
   Backend& backend = *model_->backend;
-  const int64_t width = model_->config.hidden_size;
-  const int64_t vocab = model_->config.vocab_size;
+  const int64_t width = model_->config.hidden;
+  const int64_t vocab = model_->config.vocab;
   const Rows hidden = Scratch(hidden_, max_rows_, width);
   for (int64_t done = 0; done < rows;) {
     const int64_t count = std::min({rows - done, kHeadRows, max_rows_});
     const Rows normed = Scratch(normed_, count, width);
     const Rows logits = Scratch(logits_, count, vocab);
     TRY(backend.RmsNorm(hidden.Slice(first_row + done, count), model_->final_norm.floats(),
-                        model_->config.rms_norm_eps, normed));
+                        model_->config.eps, normed));
     TRY(backend.Linear(*model_->head, normed, logits));
     const size_t before = output.logits.size();
     output.logits.resize(before + static_cast<size_t>(count * vocab));

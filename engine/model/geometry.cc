@@ -6,20 +6,20 @@
 namespace hallmark {
 
 AttentionGeometry AttentionGeometryOf(const ModelConfig& config) {
-  return {.heads = config.num_attention_heads,
-          .kv_heads = config.num_key_value_heads,
+  return {.heads = config.heads,
+          .kv_heads = config.kv_heads,
           .head_dim = config.head_dim,
           .rotary_dim = config.rotary_dim,
-          .eps = config.rms_norm_eps};
+          .eps = config.eps};
 }
 
 DeltaNetGeometry DeltaNetGeometryOf(const ModelConfig& config) {
-  return {.key_heads = config.linear_num_key_heads,
-          .value_heads = config.linear_num_value_heads,
-          .key_dim = config.linear_key_head_dim,
-          .value_dim = config.linear_value_head_dim,
-          .conv_kernel = config.linear_conv_kernel_dim,
-          .eps = config.rms_norm_eps};
+  return {.key_heads = config.linear_key_heads,
+          .value_heads = config.linear_value_heads,
+          .key_dim = config.linear_key_dim,
+          .value_dim = config.linear_value_dim,
+          .conv_kernel = config.conv_kernel,
+          .eps = config.eps};
 }
 
 std::vector<float> InverseFrequencies(double theta, int rotary_dim) {

@@ -36,7 +36,7 @@ struct Model {
   // Copies or repacks every weight into `backend`, which must outlive the model; so must the
   // checkpoint behind `inventory` (an embedding row is read from it when it is asked for).
   static Result<std::unique_ptr<Model>> Load(const CheckpointInventory& inventory,
-                                             Backend& backend);
+                                             const ModelConfig& config, Backend& backend);
 
   Backend* backend = nullptr;
   ModelConfig config;

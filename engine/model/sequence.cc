@@ -14,13 +14,13 @@ Result<Sequence> Sequence::Create(Backend& backend, const ModelConfig& config, K
   sequence.backend_ = &backend;
   sequence.config_ = &config;
   sequence.kv_type_ = kv_type;
-  sequence.layers_.resize(config.layer_kinds.size());
+  sequence.layers_.resize(config.layers.size());
   const DeltaNetGeometry geometry = DeltaNetGeometryOf(config);
   const size_t state_bytes = static_cast<size_t>(geometry.state_elements()) * sizeof(float);
   const size_t window_bytes =
       static_cast<size_t>(geometry.conv_kernel - 1) * geometry.channels() * sizeof(float);
-  for (size_t i = 0; i < config.layer_kinds.size(); ++i) {
-    if (config.layer_kinds[i] != LayerKind::kDeltaNet) continue;
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    if (config.layers[i] != LayerKind::kDeltaNet) continue;
     DeltaNetState& layer = sequence.layers_[i].delta_net;
     layer.state = TRY(backend.Allocate(state_bytes));
     layer.window = TRY(backend.Allocate(window_bytes));
@@ -32,9 +32,9 @@ Result<Sequence> Sequence::Create(Backend& backend, const ModelConfig& config, K
 
 Status Sequence::Reserve(int64_t tokens) {
   const size_t pages = static_cast<size_t>((tokens + kKvPageTokens - 1) / kKvPageTokens);
-  const size_t page_bytes = KvPageBytes(kv_type_, config_->num_key_value_heads, config_->head_dim);
+  const size_t page_bytes = KvPageBytes(kv_type_, config_->kv_heads, config_->head_dim);
   for (size_t i = 0; i < layers_.size(); ++i) {
-    if (config_->layer_kinds[i] != LayerKind::kFullAttention) continue;
+    if (config_->layers[i] != LayerKind::kAttention) continue;
     AttentionState& layer = layers_[i].attention;
     while (layer.pages.size() < pages) {
       layer.pages.push_back(TRY(backend_->Allocate(page_bytes)));
@@ -54,11 +54,11 @@ Result<std::string> Sequence::StateDigest() const {
     hash.Update(host);
     return {};
   };
-  const size_t page_bytes = KvPageBytes(kv_type_, config_->num_key_value_heads, config_->head_dim);
+  const size_t page_bytes = KvPageBytes(kv_type_, config_->kv_heads, config_->head_dim);
   const size_t row_bytes = page_bytes / (2 * kKvPageTokens);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
-    if (config_->layer_kinds[i] == LayerKind::kDeltaNet) {
+    if (config_->layers[i] == LayerKind::kDeltaNet) {
       TRY(add(layer.delta_net.state.data(), layer.delta_net.state.bytes()));
       TRY(add(layer.delta_net.window.data(), layer.delta_net.window.bytes()));
       continue;

@@ -15,6 +15,11 @@
 namespace hallmark {
 namespace {
 
+// The wide loops take whole blocks of 128 channels; other sizes go through the definition.
+const MixerLoops& LoopsFor(const MixerLoops& tier, int64_t a, int64_t b) {
+  return a % 128 == 0 && b % 128 == 0 ? tier : kScalarMixerLoops;
+}
+
 // Rows that share one widening of a key tile. Any number gives the same bits.
 constexpr int64_t kRowsPerTask = 32;
 
@@ -112,7 +117,7 @@ void CpuAttention(const AttentionGeometry& geometry, int64_t position, ConstRows
     const int head = static_cast<int>(task / blocks);
     const int64_t first = task % blocks * kRowsPerTask;
     const int64_t rows = std::min(kRowsPerTask, q.rows - first);
-    HeadAttention attention(geometry, kv, head, loops);
+    HeadAttention attention(geometry, kv, head, LoopsFor(loops, dim, dim));
     attention.Run(
         position + first, rows,
         [&](int64_t i) { return q.data + (first + i) * q.cols + head * dim; },
@@ -133,6 +138,7 @@ void CpuDeltaNet(const DeltaNetGeometry& geometry, const DeltaNetWeights& weight
   const int64_t keys_width = geometry.key_heads * key_dim;
   const int per_key_head = geometry.value_heads / geometry.key_heads;
   const float q_scale = 1.0f / std::sqrt(static_cast<float>(key_dim));
+  const auto step = LoopsFor(loops, key_dim, value_dim).delta_net_step;
   pool.ParallelFor(geometry.value_heads, [&](int64_t head) {
     const int64_t elements = key_dim * value_dim;
     std::vector<float> scratch;
@@ -155,8 +161,8 @@ void CpuDeltaNet(const DeltaNetGeometry& geometry, const DeltaNetWeights& weight
       const DeltaNetGate gate =
           RefDeltaNetGate(a.data[row * a.cols + head], b.data[row * b.cols + head],
                           weights.a_log[head], weights.dt_bias[head]);
-      loops.delta_net_step(q.data(), k.data(), x + 2 * keys_width + head * value_dim, gate, key_dim,
-                           value_dim, state, out.data + row * out.cols + head * value_dim);
+      step(q.data(), k.data(), x + 2 * keys_width + head * value_dim, gate, key_dim, value_dim,
+           state, out.data + row * out.cols + head * value_dim);
     }
   });
 }
