@@ -8,6 +8,8 @@ import tree
 
 CLAUSES = "docs/contract/clauses.json"
 COVERAGE = "docs/contract/coverage.md"
+CONTRACT = "docs/contract/README.md"
+MARKER = "<!-- Built by tools/lint/lint.py clauses --write from clauses.json. -->\n"
 KINDS = ("vector", "property", "mutant", "receipt row")
 PROPERTY = re.compile(r"^// Clause: ([a-z0-9, -]+)$", re.MULTILINE)
 HEAD = """# What stands behind each clause
@@ -92,13 +94,31 @@ def table(clauses, found):
     return text
 
 
+def contract(head, clauses):
+    """The contract's page: what stands above the marker, then the clauses."""
+    text = head.split(MARKER)[0] + MARKER
+    for status, title in (("in", "In"), ("planned", "Planned: these claim nothing yet")):
+        chosen = [clause for clause in clauses if clause["status"] == status]
+        if chosen:
+            text += f"\n### {title}\n"
+        for clause in chosen:
+            text += f'- **{clause["id"]}**: {clause["statement"]} Compared: {clause["compared"]}.\n'
+    return text
+
+
+def _keep(root, path, text, write):
+    """Writes a built page, or returns a problem when it is stale."""
+    if write:
+        with open(f"{root}/{path}", "w", encoding="utf-8") as file:
+            file.write(text)
+    elif path not in tree.paths(root) or tree.read(root, path) != text:
+        return [f"{path} is stale; run tools/lint/lint.py clauses --write"]
+    return []
+
+
 def check(root, write=False):
     clauses, found, problems = collect(root)
     problems += holes(clauses, found)
-    text = table(clauses, found)
-    if write:
-        with open(f"{root}/{COVERAGE}", "w", encoding="utf-8") as file:
-            file.write(text)
-    elif COVERAGE not in tree.paths(root) or tree.read(root, COVERAGE) != text:
-        problems.append(f"{COVERAGE} is stale; run tools/lint/lint.py clauses --write")
-    return problems
+    problems += _keep(root, COVERAGE, table(clauses, found), write)
+    head = tree.read(root, CONTRACT) if CONTRACT in tree.paths(root) else ""
+    return problems + _keep(root, CONTRACT, contract(head, clauses), write)

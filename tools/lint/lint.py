@@ -46,7 +46,7 @@ def main():
     parser.add_argument("--root", default=ROOT)
     parser.add_argument("--build", help="build folder, for labels")
     parser.add_argument("--suites", help="file with the suites of that build, for labels")
-    parser.add_argument("--write", action="store_true", help="rewrite docs/contract/coverage.md")
+    parser.add_argument("--write", action="store_true", help="rewrite the built pages of docs/contract")
     options = parser.parse_args()
     if options.name == "labels" and not (options.build and options.suites):
         parser.error("labels needs --build and --suites")

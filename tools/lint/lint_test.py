@@ -259,7 +259,13 @@ class Clauses(TreeTest):
         self.put("engine/base/b_prop.cc", "int b;\n")
         self.red(clauses.check(self.root), "must name its clause")
         self.put("engine/base/b_prop.cc", "// Clause: c\n")
-        self.red(clauses.check(self.root), "stale")
+        self.red(clauses.check(self.root), "coverage.md is stale")
+
+    def test_a_contract_that_tells_another_story_is_red(self):
+        with open(os.path.join(self.root, clauses.CONTRACT), encoding="utf-8") as file:
+            page = file.read()
+        self.put(clauses.CONTRACT, page.replace("Compared: bits", "Compared: roughly"))
+        self.red(clauses.check(self.root), "README.md is stale")
 
 
 if __name__ == "__main__":

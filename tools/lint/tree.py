@@ -3,7 +3,7 @@
 import os
 
 SKIPPED_FOLDERS = {".git", "build", "__pycache__"}
-CPP = (".h", ".cc", ".cuh", ".cu")
+CPP = (".h", ".cc", ".inl", ".cuh", ".cu")
 
 
 def paths(root):
