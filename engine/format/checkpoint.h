@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoint: a folder with config.json and one model.safetensors, or shards under an index, opened
+// and held against each other. Not what the tensors are for: that is inventory.h. Clauses:
+// format-accept, format-reject. The index is the authority: a tensor or file that it and the folder
+// do not agree on is refused, each disagreement with its own message. Data pages are not read.
+#ifndef HALLMARK_ENGINE_FORMAT_CHECKPOINT_H_
+#define HALLMARK_ENGINE_FORMAT_CHECKPOINT_H_
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/json.h"
+#include "engine/base/mapped_file.h"
+#include "engine/base/result.h"
+#include "engine/format/generation_config.h"
+#include "engine/format/model_config.h"
+#include "engine/format/quantization_config.h"
+#include "engine/format/tensor.h"
+
+namespace hallmark {
+
+struct CheckpointFile {
+  std::string name;  // in the folder
+  std::string path;
+  uint64_t bytes = 0;
+};
+
+class Checkpoint {
+ public:
+  static Result<Checkpoint> Open(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  const ModelConfig& config() const { return config_; }
+  // Absent for a checkpoint that is not quantized.
+  const std::optional<QuantizationConfig>& quantization() const { return quantization_; }
+  // From config.json and generation_config.json.
+  const StopIds& stop_ids() const { return stop_ids_; }
+
+  // Every tensor of every shard, sorted by name. Views live as long as the checkpoint.
+  std::span<const TensorView> tensors() const { return tensors_; }
+  // Null when there is none.
+  const TensorView* Find(std::string_view name) const;
+  // The tensors whose names begin with `prefix`.
+  std::span<const TensorView> WithPrefix(std::string_view prefix) const;
+
+  // The shards, and the files that were read beside them, in the order of their names.
+  std::span<const CheckpointFile> shards() const { return shards_; }
+  std::span<const CheckpointFile> files() const { return files_; }
+
+ private:
+  Checkpoint() = default;
+
+  Result<Json> ReadFile(const std::string& name);
+  Status ReadConfigs();
+  Status ReadShards();
+  Status MapShard(const std::string& name);
+  Status ReadSingleFile();
+
+  std::string folder_;
+  ModelConfig config_;
+  std::optional<QuantizationConfig> quantization_;
+  StopIds stop_ids_;
+  std::vector<MappedFile> maps_;
+  std::vector<TensorView> tensors_;
+  std::vector<CheckpointFile> shards_;
+  std::vector<CheckpointFile> files_;
+};
+
+// Lowercase hex of the file's bytes, read now.
+Result<std::string> Sha256OfFile(const CheckpointFile& file);
+
+}  // namespace hallmark
+
+#endif  // HALLMARK_ENGINE_FORMAT_CHECKPOINT_H_

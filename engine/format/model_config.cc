@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/format/model_config.h"
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "engine/format/generation_config.h"
+#include "engine/format/json_view.h"
+
+namespace hallmark {
+namespace {
+
+// Bounds far above any model and low enough that no product of two sizes overflows.
+constexpr int64_t kMaxLayers = 4096;
+constexpr int64_t kMaxHeads = 4096;
+constexpr int64_t kMaxHeadDim = 4096;
+constexpr int64_t kMaxWidth = int64_t{1} << 24;
+constexpr int64_t kMaxPositions = int64_t{1} << 31;
+
+// Defaults of HF transformers' Qwen3_5TextConfig.
+constexpr int64_t kDefaultHeadDim = 256;
+constexpr int64_t kDefaultPositions = 32768;
+constexpr int64_t kDefaultInterval = 4;
+constexpr double kDefaultTheta = 10000.0;
+constexpr double kDefaultRotaryFactor = 0.25;
+constexpr double kDefaultEps = 1e-6;
+
+// What the mixers' kernels are written for; every published geometry has these.
+constexpr int64_t kHeadBlock = 128;
+constexpr int64_t kDeltaNetDim = 128;
+constexpr int64_t kConvKernel = 4;
+
+// The keys of the text model that are read. In a nested config they belong to text_config; the root
+// may repeat them, with the same value.
+constexpr std::array kTextKeys = {
+    "hidden_size",
+    "intermediate_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "num_key_value_heads",
+    "head_dim",
+    "vocab_size",
+    "max_position_embeddings",
+    "rms_norm_eps",
+    "hidden_act",
+    "attention_bias",
+    "attn_output_gate",
+    "output_gate_type",
+    "layer_types",
+    "full_attention_interval",
+    "linear_num_key_heads",
+    "linear_num_value_heads",
+    "linear_key_head_dim",
+    "linear_value_head_dim",
+    "linear_conv_kernel_dim",
+    "num_experts",
+    "rope_parameters",
+    "rope_scaling",
+    "rope_type",
+    "rope_theta",
+    "partial_rotary_factor",
+    "mrope_section",
+};
+
+bool IsDenseFamily(std::string_view type) { return type == "qwen3_5" || type == "qwen3_5_text"; }
+
+tl::unexpected<Error> Foreign(const char* what, const std::string& name, Locator where) {
+  const bool experts =
+      name.find("moe") != std::string::npos || name.find("Moe") != std::string::npos;
+  return Fail(Code::kUnsupported,
+              std::string("the ") + what + " is \"" + name + "\"" +
+                  (experts ? ", a mixture of experts" : "") + "; dense qwen3_5 is supported",
+              std::move(where));
+}
+
+Status CheckFamily(const JsonView& root, const JsonView& text, bool nested) {
+  const auto type = TRY(root.Text("model_type"));
+  if (type && !IsDenseFamily(*type)) return Foreign("model_type", *type, root.At("model_type"));
+  if (nested) {
+    const auto inner = TRY(text.Text("model_type"));
+    if (inner && !IsDenseFamily(*inner)) {
+      return Foreign("model_type", *inner, text.At("model_type"));
+    }
+  }
+  bool known_architecture = false;
+  if (const Json* names = root.Raw("architectures"); names != nullptr) {
+    if (!names->is_array()) {
+      return Fail(Code::kMalformed, "expected an array of names", root.At("architectures"));
+    }
+    for (size_t i = 0; i < names->size(); ++i) {
+      Locator where = root.At("architectures");
+      where.pointer += "/" + std::to_string(i);
+      if (!(*names)[i].is_string()) return Fail(Code::kMalformed, "expected a name", where);
+      const auto name = (*names)[i].get<std::string>();
+      if (name != "Qwen3_5ForConditionalGeneration" && name != "Qwen3_5ForCausalLM") {
+        return Foreign("architecture", name, where);
+      }
+      known_architecture = true;
+    }
+  }
+  if (!type && !known_architecture) {
+    return Fail(Code::kMalformed, "neither model_type nor architectures names a family",
+                root.At("model_type"));
+  }
+  const int64_t experts = TRY(text.Int("num_experts", 0, kMaxWidth)).value_or(0);
+  if (experts > 0) {
+    return Fail(Code::kUnsupported,
+                "a mixture of " + std::to_string(experts) + " experts; dense qwen3_5 is supported",
+                text.At("num_experts"));
+  }
+  return {};
+}
+
+Status CheckRootAgrees(const JsonView& root, const JsonView& text) {
+  for (const char* key : kTextKeys) {
+    const Json* outer = root.Raw(key);
+    if (outer == nullptr) continue;
+    const Json* inner = text.Raw(key);
+    if (inner == nullptr) {
+      return Fail(Code::kMismatch, "the root states a key that text_config lacks", root.At(key));
+    }
+    if (*outer != *inner) {
+      return Fail(Code::kMismatch, "the root and text_config state different values", root.At(key));
+    }
+  }
+  return {};
+}
+
+// Refuses settings that change the arithmetic.
+Status CheckArithmetic(const JsonView& text) {
+  const auto act = TRY(text.Text("hidden_act"));
+  if (act && *act != "silu") {
+    return Fail(Code::kUnsupported, "the activation is \"" + *act + "\"; silu is supported",
+                text.At("hidden_act"));
+  }
+  if (TRY(text.Bool("attention_bias")).value_or(false)) {
+    return Fail(Code::kUnsupported, "attention_bias is true; projections have no bias here",
+                text.At("attention_bias"));
+  }
+  if (!TRY(text.Bool("attn_output_gate")).value_or(true)) {
+    return Fail(Code::kUnsupported, "attn_output_gate is false; attention is always gated here",
+                text.At("attn_output_gate"));
+  }
+  // The activation of the DeltaNet's z gate, whatever the key's name suggests.
+  const auto gate = TRY(text.Text("output_gate_type"));
+  if (gate && *gate != "swish" && *gate != "silu") {
+    return Fail(Code::kUnsupported, "the output gate is \"" + *gate + "\"; swish is supported",
+                text.At("output_gate_type"));
+  }
+  return {};
+}
+
+// A rope setting may stand in rope_parameters, at text level, or in both with one value.
+class RopeSettings {
+ public:
+  static Result<RopeSettings> Of(const JsonView& text) {
+    RopeSettings rope(text);
+    for (const char* key : {"rope_parameters", "rope_scaling"}) {
+      const auto object = TRY(text.Object(key));
+      if (object) rope.places_.push_back(*object);
+    }
+    return rope;
+  }
+
+  // The view that states `key`; the text level when none does.
+  Result<JsonView> Place(std::string_view key) const {
+    const JsonView* found = nullptr;
+    for (const JsonView& place : places_) {
+      if (!place.Has(key)) continue;
+      if (found != nullptr && *found->Raw(key) != *place.Raw(key)) {
+        return Fail(Code::kMismatch, "stated twice with different values", place.At(key));
+      }
+      if (found == nullptr) found = &place;
+    }
+    return found == nullptr ? places_.front() : *found;
+  }
+
+  Status CheckType() const {
+    for (const JsonView& place : places_) {
+      for (const char* key : {"rope_type", "type"}) {
+        if (&place == &places_.front() && std::string_view(key) == "type") continue;
+        const auto type = TRY(place.Text(key));
+        if (type && *type != "default") {
+          return Fail(Code::kUnsupported,
+                      "the rope type is \"" + *type + "\"; \"default\" is supported",
+                      place.At(key));
+        }
+      }
+      for (const char* key : {"full_attention", "linear_attention"}) {
+        if (place.Has(key)) {
+          return Fail(Code::kUnsupported, "rope parameters by layer kind are not supported",
+                      place.At(key));
+        }
+      }
+    }
+    return {};
+  }
+
+ private:
+  explicit RopeSettings(const JsonView& text) : places_{text} {}
+  std::vector<JsonView> places_;  // the text level first
+};
+
+Status ReadRope(const JsonView& text, ModelConfig* config) {
+  const RopeSettings rope = TRY(RopeSettings::Of(text));
+  TRY(rope.CheckType());
+  const JsonView theta_place = TRY(rope.Place("rope_theta"));
+  config->rope_theta = TRY(theta_place.Number("rope_theta")).value_or(kDefaultTheta);
+  if (!std::isfinite(config->rope_theta) || config->rope_theta <= 0.0) {
+    return Fail(Code::kOutOfRange, "rope_theta is not a positive number",
+                theta_place.At("rope_theta"));
+  }
+  const JsonView factor_place = TRY(rope.Place("partial_rotary_factor"));
+  const double factor =
+      TRY(factor_place.Number("partial_rotary_factor")).value_or(kDefaultRotaryFactor);
+  // The width is truncated, as HF transformers does; the comparison also refuses a NaN.
+  const double width = config->head_dim * factor;
+  if (!(width >= 1.0) || !(width < config->head_dim + 1.0)) {
+    return Fail(Code::kOutOfRange,
+                "partial_rotary_factor gives a rotary width outside 2 to head_dim",
+                factor_place.At("partial_rotary_factor"));
+  }
+  config->rotary_dim = static_cast<int>(width);
+  if (config->rotary_dim % 2 != 0 || config->rotary_dim > config->head_dim) {
+    return Fail(Code::kOutOfRange,
+                "partial_rotary_factor gives the rotary width " +
+                    std::to_string(config->rotary_dim) + ", which is odd or above head_dim",
+                factor_place.At("partial_rotary_factor"));
+  }
+  const JsonView section_place = TRY(rope.Place("mrope_section"));
+  const auto section = TRY(section_place.Ints("mrope_section", 0, kMaxHeadDim));
+  if (section) {
+    int64_t sum = 0;
+    for (const int64_t part : *section) sum += part;
+    if (sum != config->rotary_dim / 2) {
+      return Fail(Code::kMismatch,
+                  "mrope_section sums to " + std::to_string(sum) + ", half the rotary width is " +
+                      std::to_string(config->rotary_dim / 2),
+                  section_place.At("mrope_section"));
+    }
+  }
+  return {};
+}
+
+Status ReadLayers(const JsonView& text, ModelConfig* config) {
+  const int64_t count = TRY(text.NeedInt("num_hidden_layers", 1, kMaxLayers));
+  const int64_t interval =
+      TRY(text.Int("full_attention_interval", 1, kMaxLayers)).value_or(kDefaultInterval);
+  const Json* kinds = text.Raw("layer_types");
+  if (kinds == nullptr) {
+    for (int64_t i = 0; i < count; ++i) {
+      config->layers.push_back((i + 1) % interval == 0 ? LayerKind::kAttention
+                                                       : LayerKind::kDeltaNet);
+    }
+    return {};
+  }
+  if (!kinds->is_array()) {
+    return Fail(Code::kMalformed, "expected an array of layer kinds", text.At("layer_types"));
+  }
+  if (static_cast<int64_t>(kinds->size()) != count) {
+    return Fail(Code::kMismatch,
+                "layer_types has " + std::to_string(kinds->size()) +
+                    " items, num_hidden_layers is " + std::to_string(count),
+                text.At("layer_types"));
+  }
+  for (size_t i = 0; i < kinds->size(); ++i) {
+    const Json& kind = (*kinds)[i];
+    Locator where = text.At("layer_types");
+    where.pointer += "/" + std::to_string(i);
+    if (!kind.is_string()) return Fail(Code::kMalformed, "expected a layer kind", where);
+    if (kind == "full_attention") {
+      config->layers.push_back(LayerKind::kAttention);
+    } else if (kind == "linear_attention") {
+      config->layers.push_back(LayerKind::kDeltaNet);
+    } else {
+      return Fail(Code::kUnsupported,
+                  "the layer kind is \"" + kind.get<std::string>() +
+                      "\"; full_attention and linear_attention are supported",
+                  where);
+    }
+  }
+  return {};
+}
+
+Status CheckDivides(const JsonView& text, const char* whole, int64_t a, const char* part,
+                    int64_t b) {
+  if (a % b == 0) return {};
+  return Fail(Code::kMismatch,
+              std::string(whole) + " is " + std::to_string(a) + ", not a multiple of " + part +
+                  " " + std::to_string(b),
+              text.At(whole));
+}
+
+Status CheckSupported(const JsonView& text, const char* key, bool good, int64_t value,
+                      const std::string& expected) {
+  if (good) return {};
+  return Fail(Code::kUnsupported, "found " + std::to_string(value) + "; supported: " + expected,
+              text.At(key));
+}
+
+Status ReadMixers(const JsonView& text, ModelConfig* config) {
+  const auto count = [&text](const char* key, int64_t standard, int64_t high) -> Result<int> {
+    return static_cast<int>(TRY(text.Int(key, 1, high)).value_or(standard));
+  };
+  config->heads = static_cast<int>(TRY(text.NeedInt("num_attention_heads", 1, kMaxHeads)));
+  config->kv_heads = static_cast<int>(TRY(text.NeedInt("num_key_value_heads", 1, kMaxHeads)));
+  config->head_dim = TRY(count("head_dim", kDefaultHeadDim, kMaxHeadDim));
+  config->linear_key_heads = TRY(count("linear_num_key_heads", 16, kMaxHeads));
+  config->linear_value_heads = TRY(count("linear_num_value_heads", 32, kMaxHeads));
+  config->linear_key_dim = TRY(count("linear_key_head_dim", kDeltaNetDim, kMaxHeadDim));
+  config->linear_value_dim = TRY(count("linear_value_head_dim", kDeltaNetDim, kMaxHeadDim));
+  config->conv_kernel = TRY(count("linear_conv_kernel_dim", kConvKernel, kMaxHeadDim));
+  TRY(CheckDivides(text, "num_attention_heads", config->heads, "num_key_value_heads",
+                   config->kv_heads));
+  TRY(CheckDivides(text, "linear_num_value_heads", config->linear_value_heads,
+                   "linear_num_key_heads", config->linear_key_heads));
+  TRY(ReadRope(text, config));
+  TRY(CheckSupported(text, "head_dim", config->head_dim % kHeadBlock == 0, config->head_dim,
+                     "multiples of 128"));
+  TRY(CheckSupported(text, "linear_key_head_dim", config->linear_key_dim == kDeltaNetDim,
+                     config->linear_key_dim, "128"));
+  TRY(CheckSupported(text, "linear_value_head_dim", config->linear_value_dim == kDeltaNetDim,
+                     config->linear_value_dim, "128"));
+  return CheckSupported(text, "linear_conv_kernel_dim", config->conv_kernel == kConvKernel,
+                        config->conv_kernel, "4");
+}
+
+}  // namespace
+
+Result<ModelConfig> ModelConfigFromJson(const Json& value, const std::string& file) {
+  const JsonView root = TRY(JsonView::Of(value, file));
+  const auto inner = TRY(root.Object("text_config"));
+  const bool nested = inner.has_value();
+  const JsonView text = nested ? *inner : root;
+  TRY(CheckFamily(root, text, nested));
+  if (nested) TRY(CheckRootAgrees(root, text));
+  TRY(CheckArithmetic(text));
+
+  ModelConfig config;
+  config.hidden = TRY(text.NeedInt("hidden_size", 1, kMaxWidth));
+  config.intermediate = TRY(text.NeedInt("intermediate_size", 1, kMaxWidth));
+  config.vocab = TRY(text.NeedInt("vocab_size", 1, kMaxWidth));
+  config.max_positions =
+      TRY(text.Int("max_position_embeddings", 1, kMaxPositions)).value_or(kDefaultPositions);
+  const double eps = TRY(text.Number("rms_norm_eps")).value_or(kDefaultEps);
+  config.eps = static_cast<float>(eps);
+  if (!std::isfinite(config.eps) || !(config.eps > 0.0f)) {
+    return Fail(Code::kOutOfRange, "rms_norm_eps is not a positive number",
+                text.At("rms_norm_eps"));
+  }
+  TRY(ReadLayers(text, &config));
+  TRY(ReadMixers(text, &config));
+
+  config.tie.root = TRY(root.Bool("tie_word_embeddings"));
+  if (nested) config.tie.text = TRY(text.Bool("tie_word_embeddings"));
+  StopIds stops;
+  TRY(AddStopIds(value, file, config.vocab, &stops));
+  config.eos = stops.values();
+  for (const JsonView& view : {root, text}) {
+    const auto bos = TRY(view.Int("bos_token_id", 0, config.vocab - 1));
+    if (bos) config.bos = *bos;
+  }
+  return config;
+}
+
+Result<ModelConfig> ParseModelConfig(std::string_view text, const std::string& file) {
+  const Json root = TRY(ParseJson(text, file));
+  return ModelConfigFromJson(root, file);
+}
+
+}  // namespace hallmark
