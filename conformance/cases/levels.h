@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Levels: which cases a receipt of a level must hold. L0 format, L1 kernels and text, L2 model
+// exact; each holds those below. The names per level are committed in receipts/must_pass, and a
+// receipt that lacks one is no receipt of that level.
+#ifndef HALLMARK_CONFORMANCE_CASES_LEVELS_H_
+#define HALLMARK_CONFORMANCE_CASES_LEVELS_H_
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "conformance/cases/subject.h"
+#include "conformance/harness/registry.h"
+
+namespace hallmark {
+
+enum class Level { kL0, kL1, kL2 };
+std::string_view LevelName(Level level);  // "L0"
+std::optional<Level> ParseLevel(std::string_view name);
+
+// Adds the cases of exactly this level, those of no golden model among them.
+Status AddLevelCases(Level level, const CaseSubject& subject, CaseRegistry& registry);
+
+}  // namespace hallmark
+
+#endif  // HALLMARK_CONFORMANCE_CASES_LEVELS_H_

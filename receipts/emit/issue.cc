@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receipts/emit/issue.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "conformance/cases/model_golden.h"
+#include "conformance/cases/prompt_runs.h"
+#include "conformance/harness/tolerances.h"
+#include "engine/base/json.h"
+#include "engine/base/mapped_file.h"
+#include "engine/base/sha256.h"
+#include "engine/format/checkpoint.h"
+#include "receipts/emit/atomic_file.h"
+#include "receipts/emit/machine.h"
+#include "receipts/emit/statement.h"
+#include "receipts/emit/summary.h"
+
+namespace hallmark {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int64_t kSpeedTokens = 32;
+
+double SecondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+Result<FileDigest> DigestOf(const std::string& name, const std::string& path) {
+  const MappedFile file = TRY(MappedFile::Open(path));
+  return FileDigest{name, file.bytes().size(), Sha256Hex(file.bytes())};
+}
+
+// Every file the engine read of the checkpoint; the shards apart, since they are subjects too.
+struct CheckpointDigests {
+  std::vector<FileDigest> shards;
+  std::vector<FileDigest> all;
+  std::map<std::string, std::string> by_name;
+};
+
+Result<CheckpointDigests> DigestCheckpoint(const Checkpoint& checkpoint) {
+  CheckpointDigests digests;
+  for (const CheckpointFile& shard : checkpoint.shards()) {
+    digests.shards.push_back(TRY(DigestOf(shard.name, shard.path)));
+  }
+  digests.all = digests.shards;
+  bool has_tokenizer = false;
+  for (const CheckpointFile& file : checkpoint.files()) {
+    digests.all.push_back(TRY(DigestOf(file.name, file.path)));
+    has_tokenizer = has_tokenizer || file.name == "tokenizer.json";
+  }
+  const std::string tokenizer = checkpoint.folder() + "/tokenizer.json";
+  if (!has_tokenizer && std::filesystem::exists(tokenizer)) {
+    digests.all.push_back(TRY(DigestOf("tokenizer.json", tokenizer)));
+  }
+  for (const FileDigest& file : digests.all) digests.by_name[file.name] = file.sha256;
+  return digests;
+}
+
+// Golden files that the cases up to a level read.
+Result<std::vector<FileDigest>> DigestVectors(Level level, const std::string& golden,
+                                              const GoldenModel* model) {
+  std::vector<std::string> names = {"format/exl3_vectors.json"};
+  if (level >= Level::kL1) {
+    names.insert(names.end(),
+                 {"kernel/exl3_reconstruct.safetensors", "models/scribe-11m-exl3/tokenizer.json",
+                  "run/sampler_draws.json", "text/tokenizer_vectors.json"});
+  }
+  if (model != nullptr) names.push_back("models/" + model->name + "/golden.safetensors");
+  std::vector<FileDigest> vectors;
+  for (const std::string& name : names) {
+    vectors.push_back(TRY(DigestOf(name, golden + "/" + name)));
+  }
+  return vectors;
+}
+
+ReceiptPrompt BuiltInPromptFacts(const Session& session) {
+  const std::vector<int32_t> ids = BuiltInPrompt(session.drawable_ids());
+  return {.name = "built-in",
+          .rule = "id i = SplitMix64(seed) below " + std::to_string(session.drawable_ids()),
+          .seed = fmt::format("{:016x}", kPromptSeed),
+          .tokens = ids.size(),
+          .sha256 = Sha256HexOf(std::span<const int32_t>(ids))};
+}
+
+// Decoding speed of this very run, for the context.
+Result<Json> MeasureSpeeds(Session& session) {
+  std::vector<int32_t> prompt = BuiltInPrompt(session.drawable_ids());
+  const Generation generation =
+      TRY(session.Generate({.prompt = prompt, .max_tokens = kSpeedTokens, .ignore_stop = true}));
+  const auto per_second = [](double tokens, double seconds) {
+    return seconds > 0 ? tokens / seconds : 0.0;
+  };
+  return Json{{"prompt_tokens_per_second",
+               per_second(static_cast<double>(prompt.size()), generation.prompt_seconds)},
+              {"decode_tokens_per_second",
+               per_second(static_cast<double>(generation.rounds), generation.decode_seconds)}};
+}
+
+Json VerdictJson(const Verdict& verdict) {
+  return {{"outcome", OutcomeName(verdict.outcome)}, {"missing", verdict.missing}};
+}
+
+Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && std::filesystem::is_directory(path, error)) return {};
+  return Fail(Code::kIo,
+              "the folder could not be made: " + (error ? error.message() : "it is a file"),
+              {.file = path});
+}
+
+}  // namespace
+
+Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& request) {
+  const auto start = Clock::now();
+  const std::string started = UtcNow();
+  // First of all, so that an hour's work is not lost on a folder that cannot be written.
+  TRY(MakeFolder(request.out_directory));
+
+  const CheckpointDigests digests = TRY(DigestCheckpoint(session.checkpoint()));
+  const MustPassList golden_list = BuildMustPass(Level::kL2);
+  const GoldenModel* model =
+      request.level >= Level::kL2 ? FindGoldenModel(golden_list, digests.by_name) : nullptr;
+  const CaseSubject subject{.session = &session, .golden = request.golden};
+  CaseRegistry registry;
+  ReceiptCore core{.level = request.level,
+                   .checkpoint = digests.all,
+                   .contract = BuildContract(),
+                   .tolerances = Sha256Hex(TolerancesText()),
+                   .kv = session.options().kv == KvType::kBf16 ? "bf16" : "fp8",
+                   .arithmetic = TRY(ArithmeticIdOf(session.backend_name()))};
+  for (int i = 0; i <= static_cast<int>(request.level); ++i) {
+    const Level level = static_cast<Level>(i);
+    TRY(AddLevelCases(level, subject, registry));
+    core.must_pass[std::string(LevelName(level))] = MustPassDigest(level);
+  }
+  if (model != nullptr) TRY(AddModelGoldenCases(subject, model->name, registry));
+  core.vectors = TRY(DigestVectors(request.level, request.golden, model));
+  if (request.level >= Level::kL2) core.prompts.push_back(BuiltInPromptFacts(session));
+
+  const size_t total = registry.Names().size();
+  size_t index = 0;
+  core.rows = registry.Run("", [&](std::string_view name) {
+    if (request.on_case) request.on_case(++index, total, name);
+  });
+  IssuedReceipt issued;
+  issued.verdict = Judge(request.level, digests.by_name, core.rows);
+
+  const Json core_json = CoreJson(core);
+  issued.core_digest = CoreDigest(core_json);
+  const FileDigest binary = TRY(BinaryDigest());
+  std::vector<FileDigest> subjects = digests.shards;
+  subjects.push_back(binary);
+  const Json speeds = request.level >= Level::kL2 ? TRY(MeasureSpeeds(session)) : Json::object();
+  const double seconds = SecondsSince(start);
+  const Json context = {
+      {"engine",
+       {{"version", HallmarkVersion()},
+        {"backend", session.backend_name()},
+        {"tier", session.tier()},
+        {"threads", session.options().threads},
+        {"binary_sha256", binary.sha256}}},
+      {"build", BuildFacts()},
+      {"host", HostFacts()},
+      {"times", {{"started", started}, {"finished", UtcNow()}, {"seconds", seconds}}},
+      {"speeds", speeds},
+      {"licences", {{"checkpoint", StatedLicence(session.checkpoint().folder())}}},
+      {"verdict", VerdictJson(issued.verdict)}};
+
+  const std::string name = ReceiptName(request.level, core.arithmetic, issued.core_digest);
+  issued.path = request.out_directory + "/" + name + ".intoto.jsonl";
+  issued.summary_path = request.out_directory + "/" + name + ".txt";
+  issued.summary = SummaryText(
+      {.checkpoint = session.checkpoint().folder(),
+       .subject = fmt::format("{} ({}, {} thread{})", session.backend_name(), session.tier(),
+                              session.options().threads, session.options().threads == 1 ? "" : "s"),
+       .seconds = seconds},
+      core, issued.core_digest, issued.verdict);
+  TRY(WriteFileAtomically(issued.path, StatementJson(subjects, core_json, context).dump() + "\n"));
+  TRY(WriteFileAtomically(issued.summary_path, issued.summary));
+  return issued;
+}
+
+}  // namespace hallmark

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "receipts/emit/must_pass_text.h"
+
+#include <nlohmann/json.hpp>
+
+#include "conformance/cases/model_golden.h"
+#include "engine/base/json.h"
+#include "engine/base/mapped_file.h"
+#include "engine/base/sha256.h"
+
+namespace hallmark {
+namespace {
+
+// The files that decide every number of a model; a tokenizer decides none.
+constexpr const char* kModelFiles[] = {"config.json", "model.safetensors"};
+
+Result<Json> GoldenModelJson(const std::string& golden, const std::string& name) {
+  CaseRegistry registry;
+  TRY(AddModelGoldenCases({.golden = golden}, name, registry));
+  Json files = Json::object();
+  for (const char* file : kModelFiles) {
+    const MappedFile map = TRY(MappedFile::Open(golden + "/models/" + name + "/" + file));
+    files[file] = Sha256Hex(map.bytes());
+  }
+  return Json{{"name", name}, {"files", files}, {"cases", registry.Names()}};
+}
+
+}  // namespace
+
+Result<std::string> MustPassTextOf(Level level, const std::string& golden) {
+  CaseRegistry registry;
+  TRY(AddLevelCases(level, {.golden = golden}, registry));
+  Json json = {{"schema", "urn:hallmark:schema:must-pass:v1"},
+               {"level", LevelName(level)},
+               {"cases", registry.Names()}};
+  if (level == Level::kL2) {
+    json["golden_models"] = Json::array();
+    for (const std::string_view name : GoldenModelNames()) {
+      json["golden_models"].push_back(TRY(GoldenModelJson(golden, std::string(name))));
+    }
+  }
+  return CanonicalJson(json);
+}
+
+}  // namespace hallmark
