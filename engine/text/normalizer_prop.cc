@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Clause: text-exact
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <utf8proc.h>
@@ -8,6 +9,7 @@
 #include "engine/text/normalizer.h"
 #include "engine/text/unicode_gen.h"
 #include "engine/text/unicode_ranges.h"
+#include "engine/text/utf8.h"
 
 namespace hallmark {
 namespace {
@@ -36,13 +38,13 @@ std::string UnicodeLibraryNfc(const std::string& text) {
 }
 
 RC_GTEST_PROP(NormalizerProperty, EqualsTheLibrarysNfcWhereVersionsAgree, ()) {
-  const std::string text = *UnicodeText();
+  const std::string text = DrawUnicodeText();
   RC_PRE(!HoldsInert(text));
   RC_ASSERT(NormalizeNfc(text).value() == UnicodeLibraryNfc(text));
 }
 
 RC_GTEST_PROP(NormalizerProperty, IsIdempotent, ()) {
-  const std::string once = NormalizeNfc(*UnicodeText()).value();
+  const std::string once = NormalizeNfc(DrawUnicodeText()).value();
   RC_ASSERT(NormalizeNfc(once).value() == once);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/text/tiny_tokenizer.h"
 
+#include <nlohmann/json.hpp>
+
 #include "engine/base/check.h"
 #include "engine/text/byte_alphabet.h"
 #include "engine/text/pre_tokenizer.h"

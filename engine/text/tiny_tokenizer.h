@@ -4,7 +4,7 @@
 #ifndef HALLMARK_ENGINE_TEXT_TINY_TOKENIZER_H_
 #define HALLMARK_ENGINE_TEXT_TINY_TOKENIZER_H_
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "engine/text/tokenizer.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Clause: text-exact
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -6,6 +7,7 @@
 #include "engine/text/streaming_decoder.h"
 #include "engine/text/tiny_tokenizer.h"
 #include "engine/text/unicode_gen.h"
+#include "engine/text/utf8.h"
 
 namespace hallmark {
 namespace {
@@ -16,14 +18,14 @@ const Tokenizer& Tiny() {
 }
 
 RC_GTEST_PROP(TokenizerProperty, DecodingAnEncodingGivesTheNormalText, ()) {
-  const std::string text = *UnicodeText();
+  const std::string text = DrawUnicodeText();
   const auto ids = Tiny().Encode(text);
   RC_ASSERT(ids.has_value());
   RC_ASSERT(Tiny().Decode(*ids, SpecialTokens::kShow).value() == NormalizeNfc(text).value());
 }
 
 RC_GTEST_PROP(TokenizerProperty, PiecesJoinToTheTextOnBothEngines, ()) {
-  const std::string text = *UnicodeText();
+  const std::string text = DrawUnicodeText();
   std::vector<std::string_view> compiled;
   std::vector<std::string_view> interpreted;
   RC_ASSERT(PreTokenizer::Make()->Split(text, &compiled).has_value());

@@ -3,38 +3,12 @@
 #ifndef HALLMARK_ENGINE_TEXT_UNICODE_GEN_H_
 #define HALLMARK_ENGINE_TEXT_UNICODE_GEN_H_
 
-#include <rapidcheck.h>
-
 #include <string>
-#include <vector>
-
-#include "engine/text/utf8.h"
 
 namespace hallmark {
 
-inline rc::Gen<uint32_t> CodePoints(uint32_t first, uint32_t last) {
-  return rc::gen::inRange<uint32_t>(first, last + 1);
-}
-
-inline rc::Gen<std::string> UnicodeText() {
-  const auto code_point = rc::gen::oneOf(
-      CodePoints(0, 0x7F), CodePoints('a', 'e'), CodePoints('0', '9'), CodePoints(0x80, 0x24F),
-      rc::gen::element<uint32_t>(' ', '\n', '\r', '\t', 0x85, 0xA0, 0x180E, 0x2028, 0x3000),
-      rc::gen::element<uint32_t>('\'', 's', 'T', 'l', 'L', 'v', 'e', 0x17F),
-      CodePoints(0x300, 0x36F),    // combining marks
-      CodePoints(0x591, 0x5C7),    // Hebrew points: many combining classes
-      CodePoints(0x1100, 0x11FF),  // conjoining jamo
-      CodePoints(0xAC00, 0xAC40),  // Hangul syllables
-      CodePoints(0x1AB0, 0x1ACE),  // marks of Unicode 7 to 14
-      CodePoints(0x1E00, 0x1FFF),  // letters that decompose
-      CodePoints(0x1F300, 0x1FAFF), CodePoints(0, 0xD7FF), CodePoints(0xE000, 0x10FFFF));
-  return rc::gen::map(rc::gen::container<std::vector<uint32_t>>(code_point),
-                      [](const std::vector<uint32_t>& code_points) {
-                        std::string text;
-                        for (const uint32_t value : code_points) AppendUtf8(value, &text);
-                        return text;
-                      });
-}
+// Draws from RapidCheck; only to be called inside a property.
+std::string DrawUnicodeText();
 
 }  // namespace hallmark
 
