@@ -40,9 +40,10 @@ struct Parts {
   }
 };
 
-tl::unexpected<Error> Absent(std::string_view prefix, const char* suffix, const char* what) {
+tl::unexpected<Error> Absent(const Exl3Group& group, const std::string& file, const char* suffix,
+                             const char* what) {
   return Fail(Code::kNotFound, std::string("the EXL3 group has no ") + what,
-              {.tensor = std::string(prefix) + "." + suffix});
+              {.file = file, .tensor = group.name + "." + suffix});
 }
 
 std::string Describe(const TensorView& tensor) {
@@ -126,10 +127,12 @@ Status ReadCodebook(const Parts& parts, Exl3Group* group) {
 }
 
 // One side's scales, fp16 or packed signs.
-Status ReadScale(std::string_view prefix, const TensorView* scale, const TensorView* signs,
+Status ReadScale(const Exl3Group& group, const TensorView* scale, const TensorView* signs,
                  const char* suffix, const char* what, int64_t size, TensorView* out,
                  bool* packed) {
-  if (scale == nullptr && signs == nullptr) return Absent(prefix, suffix, what);
+  if (scale == nullptr && signs == nullptr) {
+    return Absent(group, group.trellis.file, suffix, what);
+  }
   if (scale != nullptr && signs != nullptr) {
     return Fail(Code::kMismatch, "both forms of the scales are present, fp16 and packed signs",
                 signs->where());
@@ -202,14 +205,16 @@ Result<Exl3Group> ParseExl3Group(std::string_view prefix, std::span<const Tensor
     return Fail(Code::kMismatch, "a plain weight lies beside the parts of an EXL3 group",
                 parts.weight->where());
   }
-  if (parts.trellis == nullptr) return Absent(prefix, "trellis", "trellis");
   Exl3Group group;
   group.name = prefix;
+  if (parts.trellis == nullptr) {
+    return Absent(group, tensors.empty() ? "" : tensors.front().file, "trellis", "trellis");
+  }
   TRY(ReadTrellis(*parts.trellis, &group));
   TRY(ReadCodebook(parts, &group));
-  TRY(ReadScale(prefix, parts.suh, parts.su, "suh", "input scales", group.k, &group.input_scale,
+  TRY(ReadScale(group, parts.suh, parts.su, "suh", "input scales", group.k, &group.input_scale,
                 &group.input_packed));
-  TRY(ReadScale(prefix, parts.svh, parts.sv, "svh", "output scales", group.n, &group.output_scale,
+  TRY(ReadScale(group, parts.svh, parts.sv, "svh", "output scales", group.n, &group.output_scale,
                 &group.output_packed));
   TRY(ReadBias(parts.bias, &group));
   return group;

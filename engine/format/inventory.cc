@@ -286,7 +286,8 @@ Status CheckQuantized(const Checkpoint& checkpoint, const CheckpointInventory& i
   }
   if (first == nullptr && checkpoint.quantization()) {
     return Fail(Code::kMismatch, "the quantization is exl3, but no linear is an EXL3 group",
-                {.file = checkpoint.quantization()->file, .pointer = "/quant_method"});
+                {.file = checkpoint.quantization()->file,
+                 .pointer = checkpoint.quantization()->pointer + "/quant_method"});
   }
   return {};
 }

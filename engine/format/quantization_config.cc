@@ -141,7 +141,7 @@ Status CheckMultiplier(const QuantizationConfig& config, const StoredModule& mod
 Result<QuantizationConfig> ParseQuantizationConfig(const Json& value, const std::string& file,
                                                    const std::string& pointer) {
   const JsonView view = TRY(JsonView::Of(value, file, pointer));
-  QuantizationConfig config{.file = file};
+  QuantizationConfig config{.file = file, .pointer = pointer};
   const auto method = TRY(view.Text("quant_method"));
   if (!method) return Fail(Code::kMalformed, "the key is missing", view.At("quant_method"));
   if (*method != "exl3") {
@@ -184,7 +184,7 @@ Status CheckAgreement(const QuantizationConfig& a, const QuantizationConfig& b) 
                                                  : nullptr;
   if (key == nullptr) return {};
   return Fail(Code::kMismatch, "the value is not the one in " + a.file,
-              {.file = b.file, .pointer = std::string("/") + key});
+              {.file = b.file, .pointer = b.pointer + "/" + key});
 }
 
 Status CheckStorage(const QuantizationConfig& config, std::span<const TensorView> tensors) {

@@ -44,6 +44,7 @@ struct StoredModule {
 
 struct QuantizationConfig {
   std::string file;
+  std::string pointer;           // of the object in that file
   std::string version;           // free-form; never gated on
   std::optional<double> bits;    // the average of the budgeted linears
   std::optional<int> head_bits;  // 1..8, or 16 for a plain head
