@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of the program. Each Add function declares one command's flags and, when the command
+// line names it, leaves in `run` what to do. The parser's types stay in the .cc files.
+#ifndef HALLMARK_TOOLS_HALLMARK_COMMAND_H_
+#define HALLMARK_TOOLS_HALLMARK_COMMAND_H_
+
+#include <functional>
+
+#include "tools/hallmark/flags.h"
+
+namespace CLI {
+class App;
+}
+
+namespace hallmark {
+
+// Runs the chosen command; returns the exit code.
+using CommandRun = std::function<int()>;
+
+void AddInspectCommand(CLI::App& program, CommandRun& run);
+void AddRunCommand(CLI::App& program, CommandRun& run);
+void AddLogitsCommand(CLI::App& program, CommandRun& run);
+void AddReceiptCommand(CLI::App& program, CommandRun& run);
+void AddBenchCommand(CLI::App& program, CommandRun& run);
+
+// --kv, --device, --tier and --threads of a command; `flags` outlives the parsing.
+void AddEngineFlags(CLI::App& command, EngineFlags& flags);
+
+}  // namespace hallmark
+
+#endif  // HALLMARK_TOOLS_HALLMARK_COMMAND_H_

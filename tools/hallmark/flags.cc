@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hallmark/flags.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <thread>
+
+#include "engine/model/model.h"
+
+namespace hallmark {
+namespace {
+
+namespace fs = std::filesystem;
+
+tl::unexpected<Error> BadFlag(const std::string& text, const std::string& expected,
+                              const char* flag) {
+  return Fail(Code::kOutOfRange, "found \"" + text + "\", expected " + expected, {.flag = flag});
+}
+
+template <typename T>
+bool ParseWhole(std::string_view text, T* value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+Result<int64_t> ParseInteger(const std::string& text, const char* flag, int64_t low, int64_t high) {
+  int64_t value = 0;
+  if (!ParseWhole(text, &value) || value < low || value > high) {
+    std::string expected = "a whole number of " + std::to_string(low) + " or more";
+    if (high != std::numeric_limits<int64_t>::max()) {
+      expected = "a whole number from " + std::to_string(low) + " to " + std::to_string(high);
+    }
+    return BadFlag(text, expected, flag);
+  }
+  return value;
+}
+
+Result<uint64_t> ParseSeed(const std::string& text, const char* flag) {
+  uint64_t value = 0;
+  if (!ParseWhole(text, &value)) {
+    return BadFlag(text, "a whole number from 0 to 18446744073709551615", flag);
+  }
+  return value;
+}
+
+Result<double> ParseFraction(const std::string& text, const char* flag) {
+  double value = 0;
+  if (!ParseWhole(text, &value) || !std::isfinite(value)) return BadFlag(text, "a number", flag);
+  return value;
+}
+
+Result<std::vector<int32_t>> ParseIds(const std::string& text) {
+  std::vector<int32_t> ids;
+  size_t begin = 0;
+  while (true) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    int32_t id = 0;
+    if (!ParseWhole(std::string_view(text).substr(begin, comma - begin), &id) || id < 0) {
+      return BadFlag(text.substr(begin, comma - begin),
+                     "token ids separated by commas, such as 1,2,3", "--ids");
+    }
+    ids.push_back(id);
+    if (comma == text.size()) return ids;
+    begin = comma + 1;
+  }
+}
+
+Status CheckIds(const std::vector<int32_t>& ids, const Session& session) {
+  for (const int32_t id : ids) {
+    if (id >= session.vocab_size()) {
+      return BadFlag(std::to_string(id),
+                     "ids below the vocabulary's " + std::to_string(session.vocab_size()), "--ids");
+    }
+  }
+  const int64_t positions = session.model().config.max_positions;
+  if (static_cast<int64_t>(ids.size()) > positions) {
+    return BadFlag(std::to_string(ids.size()) + " ids",
+                   "at most the model's " + std::to_string(positions) + " positions", "--ids");
+  }
+  return {};
+}
+
+Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags) {
+  SessionOptions options;
+  if (flags.kv != "bf16" && flags.kv != "fp8") return BadFlag(flags.kv, "bf16 or fp8", "--kv");
+  options.kv = flags.kv == "bf16" ? KvType::kBf16 : KvType::kFp8E4m3;
+  if (flags.device != "cpu" && flags.device != "cuda") {
+    return BadFlag(flags.device, "cpu or cuda", "--device");
+  }
+  options.device = flags.device;
+  if (!flags.tier.empty() && flags.tier != "scalar" && flags.tier != "avx2" &&
+      flags.tier != "avx512") {
+    return BadFlag(flags.tier, "scalar, avx2 or avx512", "--tier");
+  }
+  options.tier = flags.tier;
+  options.threads = static_cast<int>(TRY(ParseInteger(flags.threads, "--threads", 0, 256)));
+  // Settled here, so that what ran can be reported.
+  if (options.threads == 0) {
+    options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  }
+  return options;
+}
+
+Status CheckDirectory(const std::string& directory) {
+  std::error_code error;
+  const fs::file_status status = fs::status(directory, error);
+  if (fs::is_directory(status)) return {};
+  return Fail(Code::kNotFound,
+              fs::exists(status) ? "found a file, expected a checkpoint's folder"
+                                 : "there is no such folder, expected a checkpoint's",
+              {.file = directory, .flag = "DIR"});
+}
+
+Status CheckOutputFile(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    return Fail(Code::kOutOfRange, "found a folder, expected a file to write",
+                {.file = path, .flag = "--out"});
+  }
+  const fs::path parent = fs::path(path).parent_path();
+  const std::string folder = parent.empty() ? "." : parent.string();
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return Fail(Code::kIo,
+              "the folder of the output cannot be written: " + std::string(std::strerror(errno)),
+              {.file = path});
+}
+
+}  // namespace hallmark

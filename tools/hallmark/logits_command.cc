@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// hallmark logits: fp32 logits of every position of given ids, as a safetensors file.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "receipts/emit/atomic_file.h"
+#include "tools/hallmark/command.h"
+#include "tools/hallmark/report.h"
+
+namespace hallmark {
+namespace {
+
+struct LogitsFlags {
+  std::string directory;
+  std::string ids;
+  std::string out;
+  EngineFlags engine;
+};
+
+// The eight-byte length and the header of a file with the one tensor "logits", padded by spaces to
+// a multiple of 8.
+std::string HeaderOf(int64_t rows, int64_t vocab) {
+  std::string header = "{\"logits\":{\"dtype\":\"F32\",\"shape\":[" + std::to_string(rows) + "," +
+                       std::to_string(vocab) + "],\"data_offsets\":[0," +
+                       std::to_string(rows * vocab * 4) + "]}}";
+  header.resize((header.size() + 7) / 8 * 8, ' ');
+  std::string prefix;
+  for (int byte = 0; byte < 8; ++byte) {
+    prefix += static_cast<char>(static_cast<uint64_t>(header.size()) >> (8 * byte) & 0xFF);
+  }
+  return prefix + header;
+}
+
+Status WriteLogits(const LogitsFlags& flags) {
+  TRY(CheckDirectory(flags.directory));
+  TRY(CheckOutputFile(flags.out));
+  const std::vector<int32_t> ids = TRY(ParseIds(flags.ids));
+  const SessionOptions options = TRY(ParseEngineFlags(flags.engine));
+  Progress progress;
+  progress.Show("opening " + flags.directory);
+  const std::unique_ptr<Session> session = TRY(Session::Open(flags.directory, options));
+  TRY(CheckIds(ids, *session));
+  progress.Show("running " + std::to_string(ids.size()) + " ids");
+  const std::vector<float> logits = TRY(session->Logits(ids));
+  const std::string header = HeaderOf(static_cast<int64_t>(ids.size()), session->vocab_size());
+  return WriteFileAtomically(flags.out, [&](const ByteSink& sink) -> Status {
+    TRY(sink(std::as_bytes(std::span(header))));
+    return sink(std::as_bytes(std::span(logits)));
+  });
+}
+
+}  // namespace
+
+void AddLogitsCommand(CLI::App& program, CommandRun& run) {
+  auto flags = std::make_shared<LogitsFlags>();
+  CLI::App* command = program.add_subcommand(
+      "logits", "Write the fp32 logits of every position of given token ids to a file");
+  command->add_option("DIR", flags->directory, "The checkpoint's folder")->required();
+  command->add_option("--ids", flags->ids, "Token ids, separated by commas")->required();
+  command
+      ->add_option("--out", flags->out,
+                   "The file to write: safetensors, tensor \"logits\" F32 [ids, vocabulary]")
+      ->required();
+  AddEngineFlags(*command, flags->engine);
+  command->footer(
+      "The file appears whole or not at all. Row i predicts the token after id i.\n\n"
+      "Examples:\n"
+      "  hallmark logits golden/models/scribe-11m-exl3 --ids 57,318,262 --out logits.safetensors\n"
+      "  hallmark logits DIR --ids 1,2,3 --kv fp8 --threads 4 --out out.safetensors");
+  command->callback([flags, &run] {
+    run = [flags] {
+      const Status status = WriteLogits(*flags);
+      return status.has_value() ? kExitOk : ReportError(status.error(), false);
+    };
+  });
+}
+
+}  // namespace hallmark

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// hallmark receipt: runs the cases of a level and writes what came of them.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "conformance/harness/paths.h"
+#include "receipts/emit/issue.h"
+#include "tools/hallmark/command.h"
+#include "tools/hallmark/report.h"
+
+namespace hallmark {
+namespace {
+
+struct ReceiptFlags {
+  std::string directory;
+  std::string out;
+  std::string level = "L2";
+  EngineFlags engine;
+};
+
+Result<int> Run(const ReceiptFlags& flags) {
+  TRY(CheckDirectory(flags.directory));
+  const auto level = ParseLevel(flags.level);
+  if (!level) {
+    return Fail(Code::kOutOfRange, "found \"" + flags.level + "\", expected L0, L1 or L2",
+                {.flag = "--level"});
+  }
+  const SessionOptions options = TRY(ParseEngineFlags(flags.engine));
+  Progress progress;
+  progress.Show("opening " + flags.directory);
+  const std::unique_ptr<Session> session = TRY(Session::Open(flags.directory, options));
+  const IssuedReceipt issued = TRY(
+      IssueReceipt(*session, {.level = *level,
+                              .golden = GoldenPath(""),
+                              .out_directory = flags.out,
+                              .on_case = [&](size_t index, size_t total, std::string_view name) {
+                                progress.Show("[" + std::to_string(index) + "/" +
+                                              std::to_string(total) + "] " + std::string(name));
+                              }}));
+  progress.Clear();
+  const int printed = PrintText(issued.summary + "receipt      " + issued.path + "\nsummary      " +
+                                issued.summary_path + "\n");
+  const int verdict = ExitCode(issued.verdict.outcome);
+  return verdict != kExitOk ? verdict : printed;
+}
+
+}  // namespace
+
+void AddReceiptCommand(CLI::App& program, CommandRun& run) {
+  auto flags = std::make_shared<ReceiptFlags>();
+  CLI::App* command = program.add_subcommand(
+      "receipt",
+      "Run the cases of a level on a checkpoint and write a receipt of what they showed");
+  command->add_option("DIR", flags->directory, "The checkpoint's folder")->required();
+  command->add_option("--out", flags->out, "The folder to write into; made if absent")->required();
+  command->add_option("--level", flags->level,
+                      "L0 format; L1 also kernels and text; L2 also the whole model [L2]");
+  AddEngineFlags(*command, flags->engine);
+  command->footer(
+      "Writes <level>.<device>.<digest>.intoto.jsonl, an in-toto statement, and a summary for\n"
+      "people beside it. The core digest is the line to compare with someone else's: it is the\n"
+      "same on every CPU, with any number of threads. Exit code 0: every case of the level "
+      "passed;\n"
+      "1: one failed or is missing; 3: one could not be decided.\n\n"
+      "Examples:\n"
+      "  hallmark receipt golden/models/scribe-11m-exl3 --out my-receipts\n"
+      "  hallmark receipt DIR --level L0 --out my-receipts\n"
+      "  hallmark receipt DIR --kv fp8 --threads 8 --out my-receipts");
+  command->callback([flags, &run] {
+    run = [flags] {
+      const Result<int> code = Run(*flags);
+      return code.has_value() ? *code : ReportError(code.error(), false);
+    };
+  });
+}
+
+}  // namespace hallmark

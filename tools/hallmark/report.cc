@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/hallmark/report.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "engine/base/json.h"
+
+namespace hallmark {
+namespace {
+
+// Bytes of a terminal's own language in a file name or message must not reach the terminal.
+std::string Printable(std::string text) {
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) c = '?';
+  }
+  return text;
+}
+
+int PrintToStderr(std::string_view code, const std::string& sentence, const std::string& place) {
+  std::fprintf(stderr, "hallmark: %.*s: %s%s\n", static_cast<int>(code.size()), code.data(),
+               Printable(sentence).c_str(),
+               place.empty() ? "" : (" (" + Printable(place) + ")").c_str());
+  return std::fflush(stderr);
+}
+
+// JSON strings are UTF-8; a path need not be.
+std::string Utf8(const std::string& text) {
+  const Json quoted = text;
+  return Json::parse(quoted.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+}  // namespace
+
+int ExitCodeOf(const Error& error) {
+  if (!error.where.flag.empty()) return kExitUsage;
+  switch (error.code) {
+    case Code::kIo:
+    case Code::kResource:
+    case Code::kDevice:
+    case Code::kInternal:
+      return kExitUndecided;
+    default:
+      return kExitNonConforming;
+  }
+}
+
+Json ErrorJson(const Error& error) {
+  Json where = Json::object();
+  if (!error.where.file.empty()) where["file"] = Utf8(error.where.file);
+  if (error.where.byte) where["byte"] = *error.where.byte;
+  if (!error.where.pointer.empty()) where["pointer"] = Utf8(error.where.pointer);
+  if (!error.where.tensor.empty()) where["tensor"] = Utf8(error.where.tensor);
+  if (!error.where.launcher.empty()) where["launcher"] = Utf8(error.where.launcher);
+  if (!error.where.flag.empty()) where["flag"] = Utf8(error.where.flag);
+  return {{"error",
+           {{"code", CodeName(error.code)}, {"message", Utf8(error.message)}, {"where", where}}}};
+}
+
+int ReportError(const Error& error, bool json) {
+  PrintToStderr(CodeName(error.code), error.message, error.where.ToString());
+  if (json) PrintJson(ErrorJson(error));
+  return ExitCodeOf(error);
+}
+
+int ReportUsage(const std::string& sentence, bool json) {
+  PrintToStderr("usage", sentence, "");
+  if (json) {
+    PrintJson(
+        {{"error", {{"code", "usage"}, {"message", Utf8(sentence)}, {"where", Json::object()}}}});
+  }
+  return kExitUsage;
+}
+
+int PrintText(std::string_view text) {
+  const bool written =
+      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+  if (written) return kExitOk;
+  PrintToStderr(CodeName(Code::kIo),
+                std::string("the output could not be written: ") + std::strerror(errno), "stdout");
+  return kExitUndecided;
+}
+
+int PrintJson(const Json& value) { return PrintText(CanonicalJson(value)); }
+
+Progress::Progress() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+Progress::~Progress() { Clear(); }
+
+void Progress::Clear() {
+  if (shown_) std::fputs("\r\033[K", stderr);
+  shown_ = false;
+}
+
+void Progress::Show(const std::string& line) {
+  if (!terminal_) return;
+  std::fprintf(stderr, "\r\033[K%s", Printable(line).c_str());
+  std::fflush(stderr);
+  shown_ = true;
+}
+
+}  // namespace hallmark
