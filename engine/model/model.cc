@@ -65,7 +65,8 @@ Result<std::unique_ptr<Model>> Model::Load(const CheckpointInventory& inventory,
   model->config = config;
   model->attention = AttentionGeometryOf(config);
   model->delta_net = DeltaNetGeometryOf(config);
-  const std::vector<float> inv_freq = InverseFrequencies(config.rope_theta, config.rotary_dim);
+  const std::vector<float> inv_freq =
+      InverseFrequencies(config.rope_theta, model->attention.rotary_dim);
   model->inv_freq = TRY(backend.Allocate(inv_freq.size() * sizeof(float)));
   TRY(backend.Upload(model->inv_freq.data(), inv_freq.data(), inv_freq.size() * sizeof(float)));
   model->embedding = TRY(backend.LoadTable(inventory.embedding));

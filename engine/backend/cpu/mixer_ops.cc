@@ -15,6 +15,12 @@
 namespace hallmark {
 namespace {
 
+// A head of q_proj's output is [query | gate], head by head.
+enum QGateHalf : int64_t { kQueryHalf = 0, kGateHalf = 1 };
+const float* QGatePart(ConstRows q_gate, int64_t row, int64_t head, QGateHalf half, int64_t dim) {
+  return q_gate.data + row * q_gate.cols + (2 * head + half) * dim;
+}
+
 // The wide loops take whole blocks of 128 channels; other sizes go through the definition.
 const MixerLoops& LoopsFor(const MixerLoops& tier, int64_t a, int64_t b) {
   return a % 128 == 0 && b % 128 == 0 ? tier : kScalarMixerLoops;
@@ -93,8 +99,8 @@ void CpuAttentionInputs(const AttentionGeometry& geometry, const AttentionWeight
     std::vector<float> head_values(static_cast<size_t>(dim));
     for (int head = 0; head < geometry.heads; ++head) {
       float* out = q.data + row * q.cols + int64_t{1} * head * dim;
-      RefRmsNorm(q_gate.data + row * q_gate.cols + int64_t{2} * head * dim, weights.q_norm, dim,
-                 geometry.eps, out);
+      RefRmsNorm(QGatePart(q_gate, row, head, kQueryHalf, dim), weights.q_norm, dim, geometry.eps,
+                 out);
       RefRope(weights.inv_freq, geometry.rotary_dim, position + row, out);
       for (int d = 0; d < dim; ++d) out[d] = RoundToBf16(out[d]);
     }
@@ -123,7 +129,7 @@ void CpuAttention(const AttentionGeometry& geometry, int64_t position, ConstRows
         [&](int64_t i) { return q.data + (first + i) * q.cols + head * dim; },
         [&](int64_t i) { return out.data + (first + i) * out.cols + head * dim; });
     for (int64_t i = first; i < first + rows; ++i) {
-      const float* gate = q_gate.data + i * q_gate.cols + (2 * head + 1) * dim;
+      const float* gate = QGatePart(q_gate, i, head, kGateHalf, dim);
       float* result = out.data + i * out.cols + head * dim;
       for (int64_t d = 0; d < dim; ++d) result[d] *= Sigmoid(gate[d]);
     }
