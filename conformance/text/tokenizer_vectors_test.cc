@@ -80,13 +80,16 @@ TEST_F(TokenizerVectors, StreamedTextIsTheWholeText) {
   for (const Case& one : *cases_) {
     StreamingDecoder decoder(tokenizer_, SpecialTokens::kShow);
     std::string streamed;
+    std::string bytes;
     for (const int32_t id : one.ids) {
+      bytes += tokenizer_->TokenBytes(id);
       const std::string pushed = decoder.Push(id).value();
       held_back += pushed.empty();
       streamed += pushed;
     }
     streamed += decoder.Flush();
-    EXPECT_EQ(streamed, tokenizer_->Decode(one.ids, SpecialTokens::kShow).value());
+    EXPECT_EQ(streamed, bytes);  // whole strings were encoded, so their bytes are well-formed
+    EXPECT_EQ(tokenizer_->Decode(one.ids, SpecialTokens::kShow).value(), bytes);
   }
   EXPECT_GT(held_back, 1000u);
 }

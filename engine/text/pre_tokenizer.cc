@@ -36,29 +36,31 @@ std::string ClassItems(std::string_view property, std::span<const CodePointRange
   return items;
 }
 
+std::string In(const std::string& items) { return "[" + items + "]"; }
+std::string NotIn(const std::string& items) { return "[^" + items + "]"; }
+
+// The accepted pattern's alternatives in their order.
 std::string PatternForPcre2() {
+  const std::string newline = "\\r\\n";
   const std::string space(kSpace);
   const std::string letter = ClassItems("\\p{L}", LateLetters());
   const std::string mark = ClassItems("\\p{M}", LateMarks());
   const std::string number = ClassItems("\\p{N}", LateNumbers());
-  return "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-         "|[^\\r\\n" +
-         letter + number + "]?[" + letter + mark +
-         "]+"
-         "|[" +
-         number +
-         "]"
-         "| ?[^" +
-         space + letter + mark + number +
-         "]+[\\r\\n]*"
-         "|[" +
-         space +
-         "]*[\\r\\n]+"
-         "|[" +
-         space + "]+(?![^" + space +
-         "])"
-         "|[" +
-         space + "]+";
+  const std::string alternatives[] = {
+      "(?i:'s|'t|'re|'ve|'m|'ll|'d)",
+      NotIn(newline + letter + number) + "?" + In(letter + mark) + "+",
+      In(number),
+      " ?" + NotIn(space + letter + mark + number) + "+" + In(newline) + "*",
+      In(space) + "*" + In(newline) + "+",
+      In(space) + "+(?!" + NotIn(space) + ")",
+      In(space) + "+",
+  };
+  std::string pattern;
+  for (const std::string& alternative : alternatives) {
+    if (!pattern.empty()) pattern += "|";
+    pattern += alternative;
+  }
+  return pattern;
 }
 
 struct CodeFree {
