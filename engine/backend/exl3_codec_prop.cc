@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Clause: decode-exact
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

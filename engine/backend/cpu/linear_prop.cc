@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Clause: row-invariance
 // Random shapes: every tier has the bits of the scalar definition, and a row the bits it has alone.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
