@@ -29,7 +29,7 @@ class CpuTable : public EmbeddingTable {
 
 const MixerLoops& LoopsOf(CpuTier tier) {
 #if defined(__x86_64__)
-  if (tier == CpuTier::kAvx512) return Avx512MixerLoops();
+  if (tier >= CpuTier::kAvx512) return Avx512MixerLoops();
   if (tier == CpuTier::kAvx2) return Avx2MixerLoops();
 #endif
   (void)tier;

@@ -196,23 +196,18 @@ std::vector<uint16_t> DecodeExl3(const Exl3Group& group, CpuTier tier) {
   constexpr size_t kReadAhead = 64;
   std::vector<uint8_t> packed(panel_bytes + kReadAhead);
   std::vector<float> panel(static_cast<size_t>(kExl3Block * columns));
-  std::vector<float> strip(static_cast<size_t>(kExl3Block * kExl3Block));  // [inputs, outputs]
+  std::vector<float> natural(panel.size());  // [128 inputs, columns]
   std::vector<uint16_t> values(static_cast<size_t>(group.k * group.n));
   TileReader reader(group);
   for (int64_t block = 0; block < group.k / kExl3Block; ++block) {
-    for (int64_t column = 0; column < group.n; column += kExl3Block) {
-      for (int64_t c = 0; c < kExl3Block; c += columns) {
-        reader.Pack(loops, block, (column + c) / columns, packed.data());
-        decode(packed.data(), panel.data());
-        for (int64_t i = 0; i < kExl3Block; ++i) {
-          std::copy_n(panel.data() + i * columns, columns, strip.data() + i * kExl3Block + c);
-        }
-      }
-      for (int64_t i = 0; i < kExl3Block; ++i) {
-        float row[kExl3Block];
-        loops.natural_order(strip.data() + i * kExl3Block, row);
-        uint16_t* out = values.data() + (block * kExl3Block + i) * group.n + column;
-        std::transform(row, row + kExl3Block, out, &FloatToHalf);
+    for (int64_t i = 0; i < group.n / columns; ++i) {
+      reader.Pack(loops, block, i, packed.data());
+      decode(packed.data(), panel.data());
+      loops.unpack_panel(panel.data(), natural.data());
+      for (int64_t row = 0; row < kExl3Block; ++row) {
+        std::transform(natural.data() + row * columns, natural.data() + (row + 1) * columns,
+                       values.data() + (block * kExl3Block + row) * group.n + i * columns,
+                       &FloatToHalf);
       }
     }
   }

@@ -21,6 +21,7 @@ constexpr size_t kMaxPanelFloats = 128 * 32;
 
 const LinearLoops& LinearLoopsOf(CpuTier tier) {
 #if defined(__x86_64__)
+  if (tier == CpuTier::kAvx512Fp16) return Avx512Fp16LinearLoops();
   if (tier == CpuTier::kAvx512) return Avx512LinearLoops();
   if (tier == CpuTier::kAvx2) return Avx2LinearLoops();
 #endif

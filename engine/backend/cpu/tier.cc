@@ -14,7 +14,8 @@
 namespace hallmark {
 namespace {
 
-constexpr std::array<CpuTier, 3> kAllTiers = {CpuTier::kScalar, CpuTier::kAvx2, CpuTier::kAvx512};
+constexpr std::array<CpuTier, 4> kAllTiers = {CpuTier::kScalar, CpuTier::kAvx2, CpuTier::kAvx512,
+                                              CpuTier::kAvx512Fp16};
 
 #if defined(__x86_64__)
 
@@ -42,7 +43,8 @@ CpuTier Detect() {
   if (!avx2) return CpuTier::kScalar;
   const bool avx512 = (saved & 0xE6) == 0xE6 && has(ebx, {16, 17, 30, 31}) &&  // F, DQ, BW, VL
                       has(ecx, {1, 6, 11});                                    // VBMI, VBMI2, VNNI
-  return avx512 ? CpuTier::kAvx512 : CpuTier::kAvx2;
+  if (!avx512) return CpuTier::kAvx2;
+  return has(edx, {23}) ? CpuTier::kAvx512Fp16 : CpuTier::kAvx512;
 }
 
 #else
@@ -66,6 +68,8 @@ std::string_view CpuTierName(CpuTier tier) {
       return "avx2";
     case CpuTier::kAvx512:
       return "avx512";
+    case CpuTier::kAvx512Fp16:
+      return "avx512fp16";
   }
   return "scalar";
 }
@@ -90,10 +94,10 @@ Result<CpuTier> ChooseCpuTier(std::optional<CpuTier> wanted) {
   if (!wanted && variable != nullptr && *variable != '\0') {
     wanted = ParseCpuTier(variable);
     if (!wanted) {
-      return Fail(
-          Code::kOutOfRange,
-          std::string(kCpuTierVariable) + " is '" + variable + "', expected scalar, avx2 or avx512",
-          {.flag = kCpuTierVariable});
+      return Fail(Code::kOutOfRange,
+                  std::string(kCpuTierVariable) + " is '" + variable +
+                      "', expected scalar, avx2, avx512 or avx512fp16",
+                  {.flag = kCpuTierVariable});
     }
   }
   if (!wanted) return BestTier();

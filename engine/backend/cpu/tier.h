@@ -13,15 +13,16 @@
 namespace hallmark {
 
 enum class CpuTier {
-  kScalar,  // the definition itself: ref/, no vector code of ours
-  kAvx2,    // AVX2, FMA, F16C, BMI1, BMI2
-  kAvx512,  // the above and AVX-512 F, BW, DQ, VL, VBMI, VBMI2, VNNI
+  kScalar,      // the definition itself: ref/, no vector code of ours
+  kAvx2,        // AVX2, FMA, F16C, BMI1, BMI2
+  kAvx512,      // the above and AVX-512 F, BW, DQ, VL, VBMI, VBMI2, VNNI
+  kAvx512Fp16,  // the above and AVX-512 FP16
 };
 
 // The environment variable that overrides the choice when no option does.
 inline constexpr char kCpuTierVariable[] = "HALLMARK_CPU_TIER";
 
-// "scalar", "avx2", "avx512".
+// "scalar", "avx2", "avx512", "avx512fp16".
 std::string_view CpuTierName(CpuTier tier);
 std::optional<CpuTier> ParseCpuTier(std::string_view name);
 

@@ -32,7 +32,8 @@ class CpuTierChoice : public testing::Test {
 };
 
 TEST_F(CpuTierChoice, NamesReadBack) {
-  for (const CpuTier tier : {CpuTier::kScalar, CpuTier::kAvx2, CpuTier::kAvx512}) {
+  for (const CpuTier tier :
+       {CpuTier::kScalar, CpuTier::kAvx2, CpuTier::kAvx512, CpuTier::kAvx512Fp16}) {
     EXPECT_EQ(ParseCpuTier(CpuTierName(tier)), tier);
   }
   EXPECT_EQ(ParseCpuTier("sse"), std::nullopt);
@@ -64,7 +65,7 @@ TEST_F(CpuTierChoice, AnUnknownWordInTheVariableIsRefusedByName) {
 }
 
 TEST_F(CpuTierChoice, ATierBeyondTheMachineIsUnsupported) {
-  for (const CpuTier tier : {CpuTier::kAvx2, CpuTier::kAvx512}) {
+  for (const CpuTier tier : {CpuTier::kAvx2, CpuTier::kAvx512, CpuTier::kAvx512Fp16}) {
     const auto chosen = ChooseCpuTier(tier);
     EXPECT_EQ(chosen.has_value(), tier <= SupportedCpuTiers().back());
     EXPECT_TRUE(chosen.has_value() || chosen.error().code == Code::kUnsupported);

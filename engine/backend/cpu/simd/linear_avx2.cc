@@ -164,6 +164,14 @@ static inline void Natural(const float* sum, Vec* v) {
   }
 }
 
+static void UnpackPanel(const float* panel, float* values) {
+  for (int i = 0; i < kPanelColumns; ++i) {  // 128 values at a time, as many as Natural takes
+    Vec v[kBlock / kLanes];
+    Natural(panel + i * kBlock, v);
+    for (int j = 0; j < kBlock / kLanes; ++j) Store(values + i * kBlock + j * kLanes, v[j]);
+  }
+}
+
 static void DecodeBf16(const uint8_t* packed, float* panel) {
   for (int i = 0; i < kBlock * kPanelColumns; i += kLanes) {
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(packed + 2 * i));
@@ -183,7 +191,7 @@ static void DecodeF16(const uint8_t* packed, float* panel) {
 }  // namespace
 
 const LinearLoops& Avx2LinearLoops() {
-  static constexpr LinearLoops kLoops = MakeLoops(&PackWordColumns);
+  static constexpr LinearLoops kLoops = MakeLoops(&PackWordColumns, &AddPanel<true>);
   return kLoops;
 }
 

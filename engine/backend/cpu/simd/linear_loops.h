@@ -4,8 +4,9 @@
 // inline function of a shared header can end up compiled for instructions a machine lacks.
 //
 // Weights are stored in panels: 128 inputs (one block) by 16 or 32 outputs. A panel is decoded into
-// fp32 once and then used for every row. Inside a tier's EXL3 panel the columns stand in the order
-// that its decoder finds cheapest; rotate_output puts them right.
+// fp32 (one tier keeps fp16) once and then used for every row. The values of a decoded EXL3 panel,
+// and the sums made from it, stand in the order that the tier's decoder finds cheapest;
+// rotate_output puts them right.
 #ifndef HALLMARK_ENGINE_BACKEND_CPU_SIMD_LINEAR_LOOPS_H_
 #define HALLMARK_ENGINE_BACKEND_CPU_SIMD_LINEAR_LOOPS_H_
 
@@ -14,11 +15,11 @@
 
 namespace hallmark {
 
-// panel [128, columns] fp32 <- one packed panel. May read 64 bytes past its end.
+// panel <- one packed panel, at most 128 * columns floats. May read 64 bytes past its end.
 using DecodePanelLoop = void (*)(const uint8_t* packed, float* panel);
 
 // sum[row, c] += the product of one 128-block for each of `rows` rows and each panel column.
-// panel [128, columns], x [rows, 128], sum [rows] rows that lie 128 floats apart.
+// panel as its decoder left it, x [rows, 128], sum [rows] rows that lie 128 floats apart.
 using AddPanelLoop = void (*)(const float* panel, const float* x, int64_t rows, float* sum);
 
 enum class PlainType { kBf16 = 0, kF16 = 1, kF32 = 2 };
@@ -41,14 +42,15 @@ struct LinearLoops {
   bool (*rotate_input)(const float* x, const float* suh, float* xh);
   // y [128] <- (sum H) * svh (+ bias unless null); sum [128] in panel column order.
   void (*rotate_output)(const float* sum, const float* svh, const float* bias, float* y);
-  // out [128] <- sum [128] of decoded values in natural order: W_q rows for DecodeExl3.
-  void (*natural_order)(const float* sum, float* out);
+  // values [128, columns] <- a decoded EXL3 panel in natural order.
+  void (*unpack_panel)(const float* panel, float* values);
 };
 
 const LinearLoops& ScalarLinearLoops();
 // x86-64 only.
 const LinearLoops& Avx2LinearLoops();
 const LinearLoops& Avx512LinearLoops();
+const LinearLoops& Avx512Fp16LinearLoops();
 
 }  // namespace hallmark
 

@@ -131,4 +131,3 @@ static inline void RotateNatural(Vec* v, const float* svh, const float* bias, fl
   }
 }
 
-#undef HALLMARK_UNROLL

@@ -78,8 +78,8 @@ void RotateOutput(const float* sum, const float* svh, const float* bias, float* 
   RefRotateOutput(copy, svh, bias, kExl3Block, y);
 }
 
-void NaturalOrder(const float* sum, float* out) {
-  std::memcpy(out, sum, kExl3Block * sizeof(float));
+void UnpackPanel(const float* panel, float* values) {
+  std::memcpy(values, panel, kPanelValues * sizeof(float));
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ void NaturalOrder(const float* sum, float* out) {
 const LinearLoops& ScalarLinearLoops() {
   static constexpr LinearLoops kLoops = {kTileSide,     &PackWholeTiles, &Exl3Decoder,
                                          &PlainDecoder, &AddPanel,       &AddPanel,
-                                         &RotateInput,  &RotateOutput,   &NaturalOrder};
+                                         &RotateInput,  &RotateOutput,   &UnpackPanel};
   return kLoops;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Included once per wide tier, after linear_loops.inl and the tier's DecodePanel<codebook, k2>,
-// DecodeBf16, DecodeF16 and Natural(sum, v): the tier's table.
+// DecodeBf16, DecodeF16, Natural(sum, v) and UnpackPanel: the tier's table.
 
 static void DecodeF32(const uint8_t* packed, float* panel) {
   __builtin_memcpy(panel, packed, kBlock * kPanelColumns * sizeof(float));
@@ -64,13 +64,8 @@ static void RotateOutput(const float* sum, const float* svh, const float* bias, 
   RotateNatural(v, svh, bias, y);
 }
 
-static void NaturalOrder(const float* sum, float* out) {
-  Vec v[kBlock / kLanes];
-  Natural(sum, v);
-  for (int i = 0; i < kBlock / kLanes; ++i) Store(out + i * kLanes, v[i]);
-}
-
-constexpr LinearLoops MakeLoops(void (*pack)(const uint16_t* const*, int, uint8_t*)) {
-  return {kPanelColumns,    pack,         &Exl3Decoder,  &PlainDecoder, &AddPanel<true>,
-          &AddPanel<false>, &RotateInput, &RotateOutput, &NaturalOrder};
+constexpr LinearLoops MakeLoops(void (*pack)(const uint16_t* const*, int, uint8_t*),
+                                AddPanelLoop add_exact) {
+  return {kPanelColumns,    pack,         &Exl3Decoder,  &PlainDecoder, add_exact,
+          &AddPanel<false>, &RotateInput, &RotateOutput, &UnpackPanel};
 }
