@@ -175,10 +175,10 @@ Status Checkpoint::ReadConfigs() {
     TRY(AddStopIds(generation, generation_path, config_.vocab, &stop_ids_));
   }
 
-  // Up to three statements about the quantization; the last, with tensor_storage, is kept.
+  // Up to three statements about the quantization; the one with tensor_storage is kept.
   const auto add = [this](QuantizationConfig next) -> Status {
     if (quantization_) TRY(CheckAgreement(*quantization_, next));
-    quantization_ = std::move(next);
+    if (!quantization_ || !next.storage.empty()) quantization_ = std::move(next);
     return {};
   };
   const JsonView view = TRY(JsonView::Of(root, config_path));

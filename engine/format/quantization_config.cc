@@ -177,11 +177,12 @@ Result<QuantizationConfig> ParseQuantizationConfig(const Json& value, const std:
 }
 
 Status CheckAgreement(const QuantizationConfig& a, const QuantizationConfig& b) {
-  const char* key = a.bits != b.bits             ? "bits"
-                    : a.head_bits != b.head_bits ? "head_bits"
-                    : a.mtp_bits != b.mtp_bits   ? "mtp_bits"
-                    : a.codebook != b.codebook   ? "codebook"
-                                                 : nullptr;
+  const auto differ = [](const auto& x, const auto& y) { return x && y && *x != *y; };
+  const char* key = differ(a.bits, b.bits)             ? "bits"
+                    : differ(a.head_bits, b.head_bits) ? "head_bits"
+                    : differ(a.mtp_bits, b.mtp_bits)   ? "mtp_bits"
+                    : differ(a.codebook, b.codebook)   ? "codebook"
+                                                       : nullptr;
   if (key == nullptr) return {};
   return Fail(Code::kMismatch, "the value is not the one in " + a.file,
               {.file = b.file, .pointer = b.pointer + "/" + key});

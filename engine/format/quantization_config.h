@@ -58,7 +58,7 @@ struct QuantizationConfig {
 Result<QuantizationConfig> ParseQuantizationConfig(const Json& value, const std::string& file,
                                                    const std::string& pointer);
 
-// kMismatch when two sources of one pack state different values.
+// kMismatch when two sources of one pack state different values; a key only one states is no fault.
 Status CheckAgreement(const QuantizationConfig& a, const QuantizationConfig& b);
 
 // Holds tensor_storage against the checkpoint's tensors (sorted by name): kMismatch for a listed

@@ -63,7 +63,9 @@ TEST(QuantizationConfig, TwoStatementsMustAgree) {
   const auto b = Parse(R"({"quant_method": "exl3", "bits": 3.0, "version": "1.4.2"})");
   const auto c = Parse(R"({"quant_method": "exl3", "bits": 3.5})");
   EXPECT_TRUE(CheckAgreement(*a, *b).has_value());
+  const auto d = Parse(R"({"quant_method": "exl3", "head_bits": 6})");
   EXPECT_EQ(CheckAgreement(*a, *c).error().code, Code::kMismatch);
+  EXPECT_TRUE(CheckAgreement(*a, *d).has_value());
 }
 
 TEST(QuantizationConfig, StorageIsHeldAgainstTheTensors) {

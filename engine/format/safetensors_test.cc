@@ -3,11 +3,26 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <fstream>
+
+// Sanitizers slow the reader several times over; the bound is for the program as it is shipped.
+#if defined(__SANITIZE_ADDRESS__)
+#define HALLMARK_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HALLMARK_SANITIZED 1
+#endif
+#endif
 
 namespace hallmark {
 namespace {
+
+#ifdef HALLMARK_SANITIZED
+constexpr double kParseSeconds = 10.0;
+#else
+constexpr double kParseSeconds = 1.0;
+#endif
 
 std::string FileOf(const std::string& header, size_t data_bytes) {
   std::string text;
@@ -72,12 +87,13 @@ TEST(SafetensorsReader, ReadsHundredThousandEmptyTensorsWithinASecond) {
     header += (i == 0 ? "" : ",") + Record("t" + std::to_string(i), "F16", "[0]", "[0,0]");
   }
   const std::string file = FileOf(header + "}", 0);
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();
   const auto table = Parse(file);
-  const auto elapsed = std::chrono::steady_clock::now() - start;
+  const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
   ASSERT_TRUE(table.has_value());
   EXPECT_EQ(table->tensors.size(), 100000u);
-  EXPECT_LT(elapsed, std::chrono::seconds(1));
+  // Processor time: a busy machine is not the reader's fault.
+  EXPECT_LT(seconds, kParseSeconds);
 }
 
 struct Refusal {
