@@ -226,16 +226,18 @@ class IdTable {
  public:
   explicit IdTable(size_t tokens) : bytes_(tokens), taken_(tokens, false) {}
 
-  Status Set(int32_t id, std::string bytes, Locator where) {
+  // `where` is asked only on a fault: a vocabulary has too many entries to build a pointer for
+  // each.
+  template <typename Where>
+  Status Set(int32_t id, std::string bytes, const Where& where) {
     if (static_cast<size_t>(id) >= bytes_.size()) {
       return Fail(Code::kOutOfRange,
                   "the id " + std::to_string(id) + " is past the last, " +
                       std::to_string(bytes_.size()) + " tokens have the ids from 0",
-                  std::move(where));
+                  where());
     }
     if (taken_[id]) {
-      return Fail(Code::kMalformed, "the id " + std::to_string(id) + " is used twice",
-                  std::move(where));
+      return Fail(Code::kMalformed, "the id " + std::to_string(id) + " is used twice", where());
     }
     taken_[id] = true;
     bytes_[id] = std::move(bytes);
@@ -274,10 +276,11 @@ Result<std::vector<std::string>> AssignIds(const Vocabulary& vocabulary, const J
       return Fail(Code::kMalformed, "a token is empty or not spelled in the byte alphabet",
                   vocab_node.WhereOf(item.key()));
     }
-    TRY(table.Set(vocabulary.at(item.key()), *std::move(bytes), vocab_node.WhereOf(item.key())));
+    TRY(table.Set(vocabulary.at(item.key()), *std::move(bytes),
+                  [&] { return vocab_node.WhereOf(item.key()); }));
   }
   for (size_t i = 0; i < added.size(); ++i) {
-    TRY(table.Set(added[i].id, added[i].content, added_node.WhereOf(i)));
+    TRY(table.Set(added[i].id, added[i].content, [&] { return added_node.WhereOf(i); }));
   }
   return table.Take();
 }
