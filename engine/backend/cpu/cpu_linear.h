@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CpuLinear: a linear layer of the CPU backend, EXL3 or plain, in the layout of one tier. Memory is
-// about that of the checkpoint's tensor. Implements clause row-invariance: y's rows have the bits
-// of the scalar definitions (ref/exl3_linear.h, ref/plain_linear.h) in every tier, for every row
-// count and number of threads; threads split over output columns only.
+// about that of the checkpoint's tensor; the scalar tier keeps decoded values, 4 bytes a weight.
+// Implements clause row-invariance: y's rows have the bits of the scalar definitions
+// (ref/exl3_linear.h, ref/plain_linear.h) in every tier, for every row count and number of threads;
+// threads split over output columns only.
 #ifndef HALLMARK_ENGINE_BACKEND_CPU_CPU_LINEAR_H_
 #define HALLMARK_ENGINE_BACKEND_CPU_CPU_LINEAR_H_
 

@@ -18,6 +18,8 @@ namespace {
 
 constexpr int kBlockTiles = kExl3Block / kTileSide;
 constexpr int kMaxPanelTiles = 2 * kBlockTiles;
+// A decoder may read this far past its packed panel.
+constexpr size_t kReadAhead = 64;
 
 // [count] fp32 from F16 values or from packed sign words.
 Result<std::vector<float>> LoadScale(const TensorView& tensor, bool packed, int64_t count) {
@@ -89,12 +91,23 @@ class Exl3CpuLinear : public CpuLinear {
     linear->svh_ = TRY(LoadScale(group.output_scale, group.output_packed, group.n));
     if (group.bias) linear->bias_ = TRY(LoadScale(*group.bias, false, group.n));
     const LinearLoops& loops = LinearLoopsOf(tier);
-    linear->panels_ = TRY(Panels::Make(tier, group.k, group.n, PanelBytes(loops, group.k2),
-                                       DecoderOf(loops, group), loops.add_exact));
+    const DecodePanelLoop decode = DecoderOf(loops, group);
+    const size_t packed_bytes = PanelBytes(loops, group.k2);
+    // The definition decodes bit by bit, far too slowly to do it in every call: the scalar tier
+    // does it once, here, and keeps the values.
+    const bool keep_values = tier == CpuTier::kScalar;
+    linear->panels_ = TRY(Panels::Make(
+        tier, group.k, group.n,
+        keep_values ? static_cast<size_t>(kExl3Block * loops.panel_columns) * sizeof(float)
+                    : packed_bytes,
+        keep_values ? loops.plain_decoder(PlainType::kF32) : decode, loops.add_exact));
+    std::vector<uint8_t> packed(packed_bytes + kReadAhead);
     TileReader reader(group);
     for (int64_t panel = 0; panel < linear->panels_.panels(); ++panel) {
       for (int64_t block = 0; block < linear->panels_.blocks(); ++block) {
-        reader.Pack(loops, block, panel, linear->panels_.at(block, panel));
+        uint8_t* place = linear->panels_.at(block, panel);
+        reader.Pack(loops, block, panel, keep_values ? packed.data() : place);
+        if (keep_values) decode(packed.data(), reinterpret_cast<float*>(place));
       }
     }
     return std::unique_ptr<CpuLinear>(std::move(linear));
@@ -193,7 +206,6 @@ std::vector<uint16_t> DecodeExl3(const Exl3Group& group, CpuTier tier) {
   const DecodePanelLoop decode = DecoderOf(loops, group);
   const int64_t columns = loops.panel_columns;
   const size_t panel_bytes = PanelBytes(loops, group.k2);
-  constexpr size_t kReadAhead = 64;
   std::vector<uint8_t> packed(panel_bytes + kReadAhead);
   std::vector<float> panel(static_cast<size_t>(kExl3Block * columns));
   std::vector<float> natural(panel.size());  // [128 inputs, columns]
