@@ -22,6 +22,8 @@ Bpe::Bpe(const std::array<int32_t, 256>& byte_ids, std::vector<MergeRule> merges
   CHECK(vocab_size >= 0 && merges_.size() < kLimit);
   const auto is_token = [vocab_size](int32_t id) { return id >= 0 && id < vocab_size; };
   for (const int32_t id : byte_ids_) CHECK(is_token(id));
+  // A rule is looked up once for each pair of neighbours, so rules stand in rows by left token: one
+  // index and a short search in one row, no hashing and the same order everywhere.
   row_.assign(static_cast<size_t>(vocab_size) + 1, 0);
   for (const MergeRule& rule : merges_) {
     CHECK(is_token(rule.left) && is_token(rule.right) && is_token(rule.result));
@@ -68,6 +70,7 @@ void Bpe::Encode(std::string_view piece, Scratch* scratch, std::vector<int32_t>*
     if (rank == kNone) return std::numeric_limits<uint64_t>::max();
     return (static_cast<uint64_t>(rank) << 32) | static_cast<uint32_t>(position);
   };
+  // Every merge pushes at most two entries and removes one symbol: at most 3n entries in all.
   const auto push = [&](int32_t position) {
     const uint64_t entry = entry_at(position);
     if (entry == std::numeric_limits<uint64_t>::max()) return;
@@ -78,6 +81,7 @@ void Bpe::Encode(std::string_view piece, Scratch* scratch, std::vector<int32_t>*
     const uint64_t entry = entry_at(i);
     if (entry != std::numeric_limits<uint64_t>::max()) queue.push_back(entry);
   }
+  // The smallest entry is the lowest rank and, among equals, the leftmost position.
   std::make_heap(queue.begin(), queue.end(), std::greater<>());
   while (!queue.empty()) {
     std::pop_heap(queue.begin(), queue.end(), std::greater<>());

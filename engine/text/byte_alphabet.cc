@@ -24,6 +24,7 @@ constexpr std::array<char16_t, 256> MakeCharacters() {
 }
 constexpr std::array<char16_t, 256> kCharacters = MakeCharacters();
 
+// -1 for characters outside the alphabet.
 constexpr std::array<int16_t, kEnd> MakeBytes() {
   std::array<int16_t, kEnd> bytes{};
   for (int16_t& byte : bytes) byte = -1;

@@ -15,12 +15,14 @@ constexpr std::string_view kThinkEnd = "</think>";
 constexpr std::string_view kToolResponseStart = "<tool_response>";
 constexpr std::string_view kToolResponseEnd = "</tool_response>";
 
+// What Python's str.strip takes for space, since templates trim with it.
 bool IsSpace(char32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 ||
          c == 0x1680 || (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F ||
          c == 0x205F || c == 0x3000;
 }
 
+// `text` is well-formed.
 std::string_view Trim(std::string_view text) {
   while (!text.empty()) {
     const Utf8Step step = ReadUtf8(text);
@@ -41,6 +43,8 @@ struct AssistantText {
   std::string_view content;
 };
 
+// Reasoning ends at the first </think> and starts after the last <think> before it; the reply is
+// what follows the last </think>.
 AssistantText SplitReasoning(const ChatMessage& message) {
   AssistantText text{{}, Trim(message.content)};
   if (message.reasoning.has_value()) {
@@ -93,6 +97,7 @@ Status CheckMessages(std::span<const ChatMessage> messages) {
 }  // namespace
 
 Result<std::string> RenderChat(std::span<const ChatMessage> messages, const ChatOptions& options) {
+  // Well-formed from here on; Trim relies on it.
   TRY(CheckMessages(messages));
   std::optional<size_t> last_query;
   for (size_t i = 0; i < messages.size(); ++i) {

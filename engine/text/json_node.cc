@@ -9,14 +9,18 @@
 namespace hallmark {
 namespace {
 
-// A value short enough for one sentence.
+// A value in a few words: structures are named, not written out, since they may be large.
 std::string Brief(const Json& value) {
   constexpr size_t kLongest = 60;
-  std::string text = value.dump(-1, ' ', true);
+  if (value.is_object()) return "an object";
+  if (value.is_array()) return "an array";
+  // ASCII only, so that cutting never splits a character.
+  std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   return text;
 }
 
+// RFC 6901: ~ and / have escapes.
 std::string Escape(std::string_view key) {
   std::string text;
   for (const char c : key) {

@@ -33,6 +33,7 @@ bool IsInert(char32_t code_point) {
 }
 
 // Gathers code points up to an inert one and writes their NFC.
+// Buffers grow with the longest stretch of text, 12 bytes for each code point.
 class Composer {
  public:
   explicit Composer(std::string* out) : out_(out) {}

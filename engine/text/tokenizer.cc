@@ -14,6 +14,7 @@
 namespace hallmark {
 namespace {
 
+// Several times what a vocabulary of 248,000 tokens takes.
 constexpr size_t kMaxFileBytes = size_t{128} << 20;
 
 std::vector<AddedToken> MatchedWhere(const std::vector<AddedToken>& tokens, bool normalized) {
@@ -70,7 +71,7 @@ Result<std::vector<int32_t>> Tokenizer::Encode(std::string_view text,
       ids.push_back(part.id);
       continue;
     }
-    // NFC never reaches across an added token.
+    // NFC and the split never reach across an added token: each stretch of text stands alone.
     const std::string normal = TRY(NormalizeNfc(part.text));
     for (const auto& inner : normalized_matcher_.Split(normal, options.parse_special)) {
       if (inner.id != AddedTokenMatcher::kText) {
@@ -106,6 +107,7 @@ std::string_view Tokenizer::TokenBytes(int32_t id) const {
 
 bool Tokenizer::IsSpecial(int32_t id) const { return Contains(id) && special_[id]; }
 
+// A linear search: there are a few dozen, and they are looked up when a session opens.
 std::optional<int32_t> Tokenizer::AddedTokenId(std::string_view content) const {
   for (const AddedToken& token : added_) {
     if (token.content == content) return token.id;

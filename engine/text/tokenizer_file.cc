@@ -38,6 +38,8 @@ Status CheckNormalizer(const JsonNode& node) {
   return node.OnlyMembers({"type"});
 }
 
+// The pattern is compared, not compiled: a pattern from a file could take exponential time, and
+// PCRE2 reads some of Oniguruma's syntax differently.
 Status CheckSplit(const JsonNode& node) {
   TRY(node.MemberIs("type", "Split"));
   TRY(node.OnlyMembers({"type", "pattern", "behavior", "invert"}));
@@ -72,6 +74,8 @@ Status CheckPreTokenizer(const JsonNode& node) {
   return bytes.FlagIs("use_regex", false);
 }
 
+// Each of these switches changes ids when set. With every byte in the vocabulary there is nothing
+// unknown to fuse or to fall back from, but a file that asks for it is another family's.
 Status CheckModelSwitches(const JsonNode& model) {
   TRY(model.MemberIs("type", "BPE"));
   TRY(model.OnlyMembers({"type", "dropout", "unk_token", "continuing_subword_prefix",
@@ -112,6 +116,7 @@ Result<int32_t> ReadId(const JsonNode& node) {
   return static_cast<int32_t>(id);
 }
 
+// Keys are unique: the JSON reader refuses duplicates.
 Result<Vocabulary> ReadVocabulary(const JsonNode& node, const std::string& file) {
   TRY(node.MustBeObject());
   Vocabulary vocabulary;
@@ -129,6 +134,8 @@ Result<Vocabulary> ReadVocabulary(const JsonNode& node, const std::string& file)
   return vocabulary;
 }
 
+// Stripping and whole-word matching would need the reference's notions of space and word; no
+// Qwen3.5 tokenizer uses them.
 Result<AddedToken> ReadAddedToken(const JsonNode& node) {
   TRY(node.OnlyMembers(
       {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
@@ -184,7 +191,9 @@ Result<std::vector<MergeRule>> ReadMerges(const JsonNode& node, const Vocabulary
   const Json& items = node.value();
   std::vector<MergeRule> merges;
   merges.reserve(items.size());
-  std::vector<std::pair<uint64_t, size_t>> pairs;  // both ids, index: to find duplicates
+  // Both ids and the index. A pair listed twice would have two ranks, and readers differ on which
+  // one counts.
+  std::vector<std::pair<uint64_t, size_t>> pairs;
   pairs.reserve(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
     std::string_view left;
@@ -297,6 +306,7 @@ Result<TokenizerTables> ReadTokenizerTables(const Json& document, const std::str
   TokenizerTables tables;
   tables.added = TRY(ReadAddedTokens(added_node));
   tables.token_bytes = TRY(AssignIds(vocabulary, vocab_node, tables.added, added_node));
+  // Without all 256 some text could not be encoded, and the reference would drop it in silence.
   for (int byte = 0; byte < 256; ++byte) {
     const std::string spelling = SpellByte(static_cast<uint8_t>(byte));
     const auto found = vocabulary.find(spelling);
