@@ -31,6 +31,14 @@ class BitsRow {
   void CompareText(std::string_view expected, std::string_view actual, std::string_view where) {
     Compare(std::span<const char>(expected), std::span<const char>(actual), where);
   }
+  // Compares two digests that stand for `values` values each, counted as such.
+  void CompareDigests(std::string_view expected, std::string_view actual, uint64_t values,
+                      std::string_view where) {
+    expected_.Update(expected);
+    actual_.Update(actual);
+    row_.counts["values"] += values;
+    if (expected != actual || expected.empty()) Refuse(std::string(where) + ": the bits differ");
+  }
 
   // Adds to a count; a count that ends at zero makes the pass a vacuous one.
   void Count(const std::string& name, uint64_t more) { row_.counts[name] += more; }

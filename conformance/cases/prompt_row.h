@@ -14,14 +14,15 @@ namespace hallmark {
 
 inline Row ComparePromptRuns(const PromptRun& expected, const PromptRun& actual) {
   BitsRow row;
-  row.CompareText(expected.state_digest, actual.state_digest, "the state after the prompt");
-  if (expected.logit_digests.size() != actual.logit_digests.size()) {
-    row.Refuse("the runs have different numbers of positions");
+  row.CompareDigests(expected.state_digest, actual.state_digest, 0, "the state after the prompt");
+  if (expected.logit_digests.size() != actual.logit_digests.size() ||
+      expected.row_values != actual.row_values) {
+    row.Refuse("the runs have different numbers of logits");
   }
   const size_t positions = std::min(expected.logit_digests.size(), actual.logit_digests.size());
   for (size_t i = 0; i < positions; ++i) {
-    row.CompareText(expected.logit_digests[i], actual.logit_digests[i],
-                    "the logits of position " + std::to_string(i));
+    row.CompareDigests(expected.logit_digests[i], actual.logit_digests[i], expected.row_values,
+                       "the logits of position " + std::to_string(i));
   }
   for (const PromptRun* run : {&expected, &actual}) {
     if (!run->liveness.Passed()) row.Refuse("dead logits: " + run->liveness.ToString());

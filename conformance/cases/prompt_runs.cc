@@ -36,7 +36,7 @@ Result<PromptRun> PromptRuns::Run(int64_t chunk) const {
 
   ForwardPass pass = TRY(ForwardPass::Create(model));
   Sequence sequence = TRY(Sequence::Create(*model.backend, model.config, session.options().kv));
-  PromptRun run;
+  PromptRun run{.row_values = vocab};
   std::vector<float> logits;
   for (size_t done = 0; done < ids.size(); done += step) {
     const auto piece = std::span(ids).subspan(done, std::min(step, ids.size() - done));

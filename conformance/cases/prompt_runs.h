@@ -25,6 +25,7 @@ inline constexpr uint64_t kPromptSeed = 0x48616C6C6D61726Bull;
 std::vector<int32_t> BuiltInPrompt(int64_t drawable_ids);
 
 struct PromptRun {
+  uint64_t row_values = 0;                 // logits a position
   std::string state_digest;                // Sequence::StateDigest after the last id
   std::vector<std::string> logit_digests;  // one a position, over its row of logits
   Liveness liveness;                       // of all positions' logits

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "conformance/cases/model_golden.h"
 #include "conformance/cases/prompt_runs.h"
@@ -44,13 +45,12 @@ struct CheckpointDigests {
 
 Result<CheckpointDigests> DigestCheckpoint(const Checkpoint& checkpoint) {
   CheckpointDigests digests;
-  for (const CheckpointFile& shard : checkpoint.shards()) {
-    digests.shards.push_back(TRY(DigestOf(shard.name, shard.path)));
-  }
-  digests.all = digests.shards;
+  std::set<std::string> shards;
+  for (const CheckpointFile& shard : checkpoint.shards()) shards.insert(shard.name);
   bool has_tokenizer = false;
   for (const CheckpointFile& file : checkpoint.files()) {
     digests.all.push_back(TRY(DigestOf(file.name, file.path)));
+    if (shards.contains(file.name)) digests.shards.push_back(digests.all.back());
     has_tokenizer = has_tokenizer || file.name == "tokenizer.json";
   }
   const std::string tokenizer = checkpoint.folder() + "/tokenizer.json";

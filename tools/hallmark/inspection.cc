@@ -189,11 +189,8 @@ Inspection Inspect(const CheckpointInventory& inventory) {
 Json InspectionJson(const Inspection& inspection, const Checkpoint& checkpoint,
                     const CheckpointInventory& inventory) {
   Json files = Json::array();
-  for (const auto* list : {"shards", "files"}) {
-    const auto span = *list == 's' ? checkpoint.shards() : checkpoint.files();
-    for (const CheckpointFile& file : span) {
-      files.push_back({{"name", file.name}, {"bytes", file.bytes}});
-    }
+  for (const CheckpointFile& file : checkpoint.files()) {
+    files.push_back({{"name", file.name}, {"bytes", file.bytes}});
   }
   Json linears = Json::array();
   for (const LinearFacts& facts : inspection.linears) linears.push_back(LinearJson(facts));
@@ -289,9 +286,6 @@ std::string InspectionText(const Inspection& inspection, const Checkpoint& check
   }
   for (const std::string& note : inventory.notes) text += "note: " + note + "\n";
   text += "\nfiles\n";
-  for (const CheckpointFile& shard : checkpoint.shards()) {
-    text += fmt::format("  {:<40} {:>12}\n", shard.name, Bytes(shard.bytes));
-  }
   for (const CheckpointFile& file : checkpoint.files()) {
     text += fmt::format("  {:<40} {:>12}\n", file.name, Bytes(file.bytes));
   }
