@@ -62,6 +62,8 @@ std::vector<Fault> HeaderFaults() {
       Bytes("NestedWithoutEnd", SafetensorsText("{\"a\":" + std::string(100000, '[')), "a"),
       Bytes("OffsetsFarBeyondTheFile", One("[16]", "[1099511627776,1099511627792]", data), "a"),
       Bytes("OffsetsNegative", One("[16]", "[-16,0]", data), "a"),
+      Bytes("OffsetsWiderThanTheShape", One("[15]", "[0,16]", data), "a"),
+      Bytes("OffsetsNarrowerThanTheShape", One("[17]", "[0,16]", data), "a"),
       Bytes("OffsetsReversed", One("[16]", "[16,0]", data), "a"),
       Bytes("OffsetsAsBooleans", One("[1]", "[false,true]", "x"), "a"),
       Bytes("OffsetsWrapAround", One("[16]", "[18446744073709551600,0]", data), "a"),

@@ -131,6 +131,11 @@ std::vector<Fault> GroupFaults() {
                  Reshape(trellis, {8, 8, 48})(w);
                  Reshape(suh, {128})(w);
                }),
+      AtTensor("StoredForALargerModel", Code::kMismatch, trellis,
+               [=](Writer& w) {
+                 Reshape(trellis, {24, 8, 48})(w);
+                 Reshape(suh, {384})(w);
+               }),
       With({.hidden = 192}, AtTensor("StoredWithoutPadding", Code::kMismatch, trellis,
                                      [=](Writer& w) {
                                        Reshape(trellis, {16, 12, 48})(w);
