@@ -7,6 +7,10 @@ find_package(CLI11 REQUIRED)
 find_package(Threads REQUIRED)
 find_library(HALLMARK_PCRE2 NAMES pcre2-8 REQUIRED)
 find_library(HALLMARK_UTF8PROC NAMES utf8proc REQUIRED)
+# The distribution's own Python first: python3-jsonschema is installed for that one.
+if(NOT DEFINED Python3_EXECUTABLE AND EXISTS /usr/bin/python3)
+  set(Python3_EXECUTABLE /usr/bin/python3)
+endif()
 find_package(Python3 COMPONENTS Interpreter)
 
 if(HALLMARK_TESTS)
