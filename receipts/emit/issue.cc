@@ -73,7 +73,16 @@ Result<std::vector<FileDigest>> DigestVectors(Level level, const std::string& go
   if (model != nullptr) names.push_back("models/" + model->name + "/golden.safetensors");
   std::vector<FileDigest> vectors;
   for (const std::string& name : names) {
-    vectors.push_back(TRY(DigestOf(name, golden + "/" + name)));
+    auto vector = DigestOf(name, golden + "/" + name);
+    if (!vector.has_value()) {
+      // The fault is not the checkpoint's: without its vectors a receipt decides nothing.
+      return Fail(Code::kIo,
+                  "a published vector file could not be read, expected it in the golden "
+                  "folder: " +
+                      vector.error().message,
+                  vector.error().where);
+    }
+    vectors.push_back(*std::move(vector));
   }
   return vectors;
 }
@@ -105,14 +114,29 @@ Json VerdictJson(const Verdict& verdict) {
   return {{"outcome", OutcomeName(verdict.outcome)}, {"missing", verdict.missing}};
 }
 
-Status MakeFolder(const std::string& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (!error && std::filesystem::is_directory(path, error)) return {};
-  return Fail(Code::kIo,
-              "the folder could not be made: " + (error ? error.message() : "it is a file"),
-              {.file = path});
-}
+// The folder a receipt goes into. One that was made for a receipt that never came is removed again.
+class OutFolder {
+ public:
+  static Result<OutFolder> Make(const std::string& path) {
+    std::error_code error;
+    const bool made = std::filesystem::create_directories(path, error);
+    if (!error && std::filesystem::is_directory(path, error)) return OutFolder(made ? path : "");
+    return Fail(Code::kIo,
+                "the folder could not be made: " + (error ? error.message() : "it is a file"),
+                {.file = path});
+  }
+  OutFolder(OutFolder&& other) noexcept : made_(std::exchange(other.made_, "")) {}
+  OutFolder& operator=(OutFolder&&) = delete;
+  ~OutFolder() {
+    std::error_code ignored;
+    if (!made_.empty()) std::filesystem::remove(made_, ignored);  // an empty one only
+  }
+  void Keep() { made_.clear(); }
+
+ private:
+  explicit OutFolder(std::string made) : made_(std::move(made)) {}
+  std::string made_;
+};
 
 }  // namespace
 
@@ -120,7 +144,7 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
   const auto start = Clock::now();
   const std::string started = UtcNow();
   // First of all, so that an hour's work is not lost on a folder that cannot be written.
-  TRY(MakeFolder(request.out_directory));
+  OutFolder folder = TRY(OutFolder::Make(request.out_directory));
 
   const CheckpointDigests digests = TRY(DigestCheckpoint(session.checkpoint()));
   const MustPassList golden_list = BuildMustPass(Level::kL2);
@@ -183,6 +207,7 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
       core, issued.core_digest, issued.verdict);
   TRY(WriteFileAtomically(issued.path, StatementJson(subjects, core_json, context).dump() + "\n"));
   TRY(WriteFileAtomically(issued.summary_path, issued.summary));
+  folder.Keep();
   return issued;
 }
 

@@ -5,9 +5,12 @@
 #include <CLI/CLI.hpp>
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "conformance/harness/paths.h"
+#include "engine/base/json.h"
+#include "tools/bench/cpu_linear.h"
 #include "tools/hallmark/command.h"
 #include "tools/hallmark/report.h"
 
@@ -40,6 +43,8 @@ Result<int> BenchCpu(const BenchFlags& flags) {
   const std::string directory =
       flags.directory.empty() ? GoldenPath("models/scribe-11m-exl3") : flags.directory;
   TRY(CheckDirectory(directory));
+  const int printed = PrintText(CpuLinearBenchText(TRY(RunCpuLinearBench({}))) + "\n");
+  if (printed != kExitOk) return printed;
   std::string text = fmt::format("serial decoding of {}, {} tokens\n", directory, kTokens);
   std::optional<Speed> first;
   for (const int threads : {1, 2}) {

@@ -10,8 +10,9 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
                      "Type of stored keys and values: bf16, or fp8 for half the memory [bf16]");
   command.add_option("--device", flags.device, "Where to run: cpu, or cuda if built with it [cpu]");
   command.add_option("--threads", flags.threads, "CPU threads; 0: as many as the machine has [0]");
-  command.add_option("--tier", flags.tier,
-                     "CPU instructions: scalar, avx2 or avx512 [the best this machine has]");
+  command.add_option(
+      "--tier", flags.tier,
+      "CPU instructions: scalar, avx2, avx512 or avx512fp16 [the best this machine has]");
 }
 
 }  // namespace hallmark

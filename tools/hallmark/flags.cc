@@ -11,6 +11,7 @@
 #include <limits>
 #include <thread>
 
+#include "engine/backend/cpu/tier.h"
 #include "engine/model/model.h"
 
 namespace hallmark {
@@ -96,9 +97,15 @@ Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags) {
     return BadFlag(flags.device, "cpu or cuda", "--device");
   }
   options.device = flags.device;
-  if (!flags.tier.empty() && flags.tier != "scalar" && flags.tier != "avx2" &&
-      flags.tier != "avx512") {
-    return BadFlag(flags.tier, "scalar, avx2 or avx512", "--tier");
+  if (!flags.tier.empty()) {
+    const auto tier = ParseCpuTier(flags.tier);
+    if (!tier) return BadFlag(flags.tier, "scalar, avx2, avx512 or avx512fp16", "--tier");
+    auto chosen = ChooseCpuTier(tier);
+    if (!chosen.has_value()) {
+      Error error = std::move(chosen).error();
+      error.where.flag = "--tier";
+      return Fail(std::move(error));
+    }
   }
   options.tier = flags.tier;
   options.threads = static_cast<int>(TRY(ParseInteger(flags.threads, "--threads", 0, 256)));

@@ -101,6 +101,7 @@ class ReplyWriter {
   }
 
   bool Finish() {
+    if (broken_) return false;
     if (decoder_ && !Write(decoder_->Flush())) return false;
     return !print_ || WriteOut("\n");
   }
@@ -125,9 +126,6 @@ class ReplyWriter {
   std::optional<StreamingDecoder> decoder_;
   std::string text_;
   std::optional<Error> error_;
-
- public:
-  bool broken() const { return broken_; }
 };
 
 Json GenerationJson(const Generation& generation, const ReplyWriter& reply, size_t prompt_tokens,
@@ -170,7 +168,7 @@ Result<int> Run(const RunFlags& flags) {
   const Generation generation = TRY(session->Generate(request));
   const bool finished = reply.Finish();
   if (reply.error()) return Fail(*reply.error());
-  if (!finished || reply.broken()) return kExitUndecided;
+  if (!finished) return kExitUndecided;
   if (flags.json) {
     return PrintJson(GenerationJson(generation, reply, request.prompt.size(), open_seconds));
   }
