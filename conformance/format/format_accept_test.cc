@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "conformance/format/fault.h"
 #include "conformance/harness/paths.h"
-#include "engine/base/json.h"
 #include "engine/format/checkpoint.h"
 #include "engine/format/exl3_group.h"
 #include "engine/format/inventory.h"
@@ -98,36 +96,6 @@ TEST(FormatAccept, GoldenPrismCoversEveryCodebookAndWidth) {
     }
   }
   EXPECT_EQ(pairs.size(), 27u);
-}
-
-TEST(FormatAccept, PublishedGroupHeadersGetTheirVerdict) {
-  const auto vectors = ReadJsonFile(GoldenPath("format/exl3_vectors.json"));
-  ASSERT_TRUE(vectors.has_value());
-  int accepted = 0;
-  int refused = 0;
-  for (const Json& group : (*vectors)["group_cases"]) {
-    const std::string why = group["why"];
-    std::vector<std::string> storage;
-    std::vector<TensorView> tensors;
-    storage.reserve(group["tensors"].size());
-    for (const auto& [suffix, tensor] : group["tensors"].items()) {
-      TensorView view{.name = "p." + suffix, .dtype = *ParseDType(std::string(tensor["dtype"]))};
-      view.shape = tensor["shape"].get<std::vector<int64_t>>();
-      const size_t bytes = static_cast<size_t>(view.elements() * DTypeSize(view.dtype));
-      std::string& data = storage.emplace_back(bytes, '\0');
-      const uint32_t value = suffix == "mcg" ? kMcgMultiplier : kMul1Multiplier;
-      if ((suffix == "mcg" || suffix == "mul1") && bytes >= 4) std::memcpy(data.data(), &value, 4);
-      view.bytes = std::as_bytes(std::span(data));
-      tensors.push_back(std::move(view));
-    }
-    const auto parsed = ParseExl3Group("p", tensors);
-    const bool expect = group["expect"] == "accept";
-    EXPECT_EQ(parsed.has_value(), expect) << why;
-    EXPECT_TRUE(expect || !parsed.error().where.tensor.empty()) << why;
-    ++(expect ? accepted : refused);
-  }
-  EXPECT_EQ(accepted, 6);
-  EXPECT_EQ(refused, 22);
 }
 
 TEST(FormatAccept, EverySpellingOfPrefixHeadAndNesting) {
