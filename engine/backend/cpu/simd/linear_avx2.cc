@@ -12,6 +12,7 @@ using Vec = __m256;
 constexpr int kLanes = 8;
 constexpr int kAccumulators = 8;
 
+static inline Vec Splat(float value) { return _mm256_set1_ps(value); }
 static inline Vec ExactMulAdd(Vec a, Vec b, Vec c) { return _mm256_fmadd_ps(a, b, c); }
 
 // Upper lanes of a pair hold partner - own, lower lanes own + partner.
@@ -58,7 +59,7 @@ static inline __m256i WideLow(__m256i half) { return _mm256_slli_epi16(half, 13)
 
 // 16 states -> 16 values: `first` from 16-bit lanes 0-3 and 8-11, `second` from 4-7 and 12-15.
 template <int kCodebook>
-static inline void Values(__m256i state, Vec* first, Vec* second) {
+HALLMARK_INLINE void Values(__m256i state, Vec* first, Vec* second) {
   constexpr uint32_t kMultiplier = kCodebook == 0   ? 89226354u
                                    : kCodebook == 1 ? 0xCBAC1FEDu
                                                     : 0x83DCD12Du;
@@ -108,7 +109,7 @@ static inline __m256i Word(const uint8_t* pair, __m256i before, int i) {
 
 // The states at local position q of 16 segments -> columns 8 h ... 8 h + 7 of both tiles.
 template <int kCodebook, int kK2, int q>
-static inline void HalfRow(const uint8_t* pair, __m256i before, float* panel) {
+HALLMARK_INLINE void HalfRow(const uint8_t* pair, __m256i before, float* panel) {
   constexpr int kRow = 2 * (q / 8) + (q & 1) + 8 * ((q >> 1) & 1);
   constexpr int kHalf = (q >> 2) & 1;
   constexpr int kEnd = EndBit(kK2, q);
@@ -125,7 +126,7 @@ static inline void HalfRow(const uint8_t* pair, __m256i before, float* panel) {
 }
 
 template <int kCodebook, int kK2, int kOctet>
-static inline void Octet(const uint8_t* pair, __m256i before, float* panel) {
+HALLMARK_INLINE void Octet(const uint8_t* pair, __m256i before, float* panel) {
   HalfRow<kCodebook, kK2, 8 * kOctet>(pair, before, panel);
   HalfRow<kCodebook, kK2, 8 * kOctet + 1>(pair, before, panel);
   HalfRow<kCodebook, kK2, 8 * kOctet + 2>(pair, before, panel);

@@ -21,7 +21,7 @@ static inline Vec RoundToHalf(Vec v) {
 
 // 16 states, zero-extended -> 16 values.
 template <int kCodebook>
-static inline Vec Values(__m512i state) {
+HALLMARK_INLINE Vec Values(__m512i state) {
   if constexpr (kCodebook == 2) {
     const __m512i x = _mm512_mullo_epi32(state, _mm512_set1_epi32(static_cast<int>(0x83DCD12Du)));
     // The byte sum S lands in the mantissa of 2^23, so the bits are the float 2^23 + S.
@@ -50,7 +50,7 @@ static inline Vec Values(__m512i state) {
 
 // The tile row with local positions q and q + 4: one 64-bit lane a segment, columns c and c + 8.
 template <int kCodebook, int kK2, int kEnd, int q>
-static inline void TileRow(__m512i window, float* panel) {
+HALLMARK_INLINE void TileRow(__m512i window, float* panel) {
   constexpr int kRow = 2 * (q / 8) + (q & 1) + 8 * ((q >> 1) & 1);
   constexpr int64_t kFirst = kEnd - EndBit(kK2, q);
   constexpr int64_t kSecond = kEnd - EndBit(kK2, q + 4);
@@ -64,7 +64,7 @@ static inline void TileRow(__m512i window, float* panel) {
 // Local positions 8 kOctet ... + 7: four rows. Above 6 bits they need more than 64 bits, so the
 // window is taken twice.
 template <int kCodebook, int kK2, int kOctet>
-static inline void Octet(const __m512i* row, float* panel) {
+HALLMARK_INLINE void Octet(const __m512i* row, float* panel) {
   constexpr int q = 8 * kOctet;
   constexpr int kEnd = EndBit(kK2, q + 7);
   constexpr int kFirstEnd = kK2 > 12 ? EndBit(kK2, q + 5) : kEnd;

@@ -6,6 +6,7 @@ using Vec = __m512;
 constexpr int kLanes = 16;
 constexpr int kAccumulators = 16;
 
+static inline Vec Splat(float value) { return _mm512_set1_ps(value); }
 static inline Vec ExactMulAdd(Vec a, Vec b, Vec c) { return _mm512_fmadd_ps(a, b, c); }
 
 // Upper lanes of a pair hold partner - own, lower lanes own + partner.
@@ -35,7 +36,7 @@ constexpr int EndBit(int k2, int q) { return ((q + 1) * k2 - ((k2 & 1) & ((q + 1
 // 64 stream bits of each of the 8 segments, ending at bit kEnd of the segment. row[0] ends where
 // the segment starts, row[1 + i] is group i.
 template <int kEnd>
-static inline __m512i Window(const __m512i* row) {
+HALLMARK_INLINE __m512i Window(const __m512i* row) {
   if constexpr (kEnd % 64 == 0) {
     return row[kEnd / 64];
   } else {
@@ -44,7 +45,7 @@ static inline __m512i Window(const __m512i* row) {
 }
 
 template <int kK2>
-static inline void LoadRows(const uint8_t* tile, __m512i* row) {
+HALLMARK_INLINE void LoadRows(const uint8_t* tile, __m512i* row) {
   constexpr int kFull = kK2 / 4;
   constexpr int kRest = kK2 % 4;
   for (int i = 0; i < kFull; ++i) row[1 + i] = _mm512_loadu_si512(tile + 64 * i);

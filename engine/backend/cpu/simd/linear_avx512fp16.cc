@@ -25,7 +25,7 @@ static inline __m512h AsHalves(__m512i bits) { return _mm512_castsi512_ph(bits);
 
 // 32 states -> 32 fp16 values.
 template <int kCodebook>
-static inline __m512i Values(__m512i state) {
+HALLMARK_INLINE __m512i Values(__m512i state) {
   constexpr uint32_t kMultiplier = kCodebook == 0   ? 89226354u
                                    : kCodebook == 1 ? 0xCBAC1FEDu
                                                     : 0x83DCD12Du;
@@ -60,7 +60,7 @@ static inline __m512i Values(__m512i state) {
 
 // Two tile rows: local positions q and q + 4 of the even one, q + 1 and q + 5 of the odd one.
 template <int kCodebook, int kK2, int kEnd, int q>
-static inline void RowPair(__m512i window, uint8_t* panel) {
+HALLMARK_INLINE void RowPair(__m512i window, uint8_t* panel) {
   static_assert(q % 2 == 0);
   constexpr int kPair = q / 8 + 4 * ((q >> 1) & 1);
   constexpr uint64_t kA = kEnd - EndBit(kK2, q);
@@ -78,7 +78,7 @@ static inline void RowPair(__m512i window, uint8_t* panel) {
 // Local positions 8 kOctet ... + 7: four rows. Above 6 bits they need more than 64 bits, so the
 // window is taken twice.
 template <int kCodebook, int kK2, int kOctet>
-static inline void Octet(const __m512i* row, uint8_t* panel) {
+HALLMARK_INLINE void Octet(const __m512i* row, uint8_t* panel) {
   constexpr int q = 8 * kOctet;
   constexpr int kEnd = EndBit(kK2, q + 7);
   constexpr int kFirstEnd = kK2 > 12 ? EndBit(kK2, q + 5) : kEnd;
@@ -148,16 +148,20 @@ static inline void AddTile(const uint8_t* panel, const float* x, float* sum) {
   const __m512i odd = _mm512_add_epi32(even, _mm512_set1_epi32(1));
   for (int row = 0; row < kRows; ++row) {
     // Partial sums 8, 4 and 2 apart are vectors 4, 2 and 1 apart.
+    Vec folded[2][4];
     HALLMARK_UNROLL
-    for (int step = 4; step > 0; step /= 2) {
+    for (int side = 0; side < 2; ++side) {
       HALLMARK_UNROLL
-      for (int m = 0; m < step; ++m) {
-        partial[m][row][0] += partial[m + step][row][0];
-        partial[m][row][1] += partial[m + step][row][1];
+      for (int m = 0; m < 4; ++m)
+        folded[side][m] = partial[m][row][side] + partial[m + 4][row][side];
+      HALLMARK_UNROLL
+      for (int step = 2; step > 0; step /= 2) {
+        HALLMARK_UNROLL
+        for (int m = 0; m < step; ++m) folded[side][m] = folded[side][m] + folded[side][m + step];
       }
     }
-    const Vec first = partial[0][row][0];
-    const Vec second = partial[0][row][1];
+    const Vec first = folded[0][0];
+    const Vec second = folded[1][0];
     const Vec block =
         _mm512_permutex2var_ps(first, even, second) + _mm512_permutex2var_ps(first, odd, second);
     float* out = sum + row * kBlock;

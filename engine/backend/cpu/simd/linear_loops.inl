@@ -2,12 +2,15 @@
 // Included once per wide tier, inside its namespace, after the tier has defined
 //   Vec              a vector of kLanes fp32
 //   kAccumulators    how many Vec the tier can keep in registers
+//   Splat(value)     the value in every lane
 //   ExactMulAdd(a, b, c)   a * b + c where a * b is exact
 //   ButterfliesInside(v)   strides 1 ... kLanes / 2 of the Hadamard transform in one Vec
 //   RoundThroughHalf(v, &bad)  fp16 rounding, widened; raises `bad` unless all are finite in fp16
 // Raw pointers and static functions only (see linear_loops.h). Multiplications and additions stay
 // separate where written so (-ffp-contract=off).
 
+// A decoder is one straight run of instructions; a call in it costs as much as its work.
+#define HALLMARK_INLINE static inline __attribute__((always_inline))
 #if defined(__clang__)
 #define HALLMARK_UNROLL _Pragma("unroll")
 #else
@@ -23,7 +26,6 @@ static inline Vec Load(const float* p) {
   return v;
 }
 static inline void Store(float* p, Vec v) { __builtin_memcpy(p, &v, sizeof(v)); }
-static inline Vec Splat(float value) { return Vec{} + value; }
 
 template <bool kExact>
 static inline Vec MulAdd(Vec a, Vec b, Vec c) {
@@ -65,13 +67,16 @@ static inline void AddBlock(const float* panel, const float* x, float* sum) {
   for (int row = 0; row < kRows; ++row) {
     HALLMARK_UNROLL
     for (int side = 0; side < 2; ++side) {
+      Vec folded[8];
       HALLMARK_UNROLL
-      for (int step = 8; step > 0; step /= 2) {
+      for (int j = 0; j < 8; ++j) folded[j] = partial[j][row][side] + partial[j + 8][row][side];
+      HALLMARK_UNROLL
+      for (int step = 4; step > 0; step /= 2) {
         HALLMARK_UNROLL
-        for (int j = 0; j < step; ++j) partial[j][row][side] += partial[j + step][row][side];
+        for (int j = 0; j < step; ++j) folded[j] = folded[j] + folded[j + step];
       }
       float* out = sum + row * kBlock + side * kLanes;
-      Store(out, Load(out) + partial[0][row][side]);
+      Store(out, Load(out) + folded[0]);
     }
   }
 }
