@@ -9,6 +9,7 @@
 #include <set>
 
 #include "engine/base/check.h"
+#include "engine/base/elementary.h"
 
 namespace hallmark {
 namespace {
@@ -18,12 +19,13 @@ size_t CountNonFinite(std::span<const float> values) {
       std::count_if(values.begin(), values.end(), [](float v) { return !std::isfinite(v); }));
 }
 
-// log(sum(exp(row))) in double, shifted by the largest value so that nothing overflows.
+// log(sum(exp(row))) in double, shifted by the largest value so that nothing overflows. Our own exp
+// and log here and below: measures enter receipts, and libm's bits differ between machines.
 double LogSumExp(std::span<const float> row) {
   const double largest = *std::max_element(row.begin(), row.end());
   double sum = 0;
-  for (const float value : row) sum += std::exp(value - largest);
-  return largest + std::log(sum);
+  for (const float value : row) sum += Exp(value - largest);
+  return largest + Log(sum);
 }
 
 // Entropy of softmax(row), nat.
@@ -32,7 +34,7 @@ double Entropy(std::span<const float> row) {
   double entropy = 0;
   for (const float value : row) {
     const double log_p = value - norm;
-    entropy -= std::exp(log_p) * log_p;
+    entropy -= Exp(log_p) * log_p;
   }
   return entropy;
 }
@@ -44,7 +46,7 @@ double KlDivergence(std::span<const float> expected, std::span<const float> actu
   for (size_t i = 0; i < expected.size(); ++i) {
     const double log_p = expected[i] - expected_norm;
     const double log_q = actual[i] - actual_norm;
-    kl += std::exp(log_p) * (log_p - log_q);
+    kl += Exp(log_p) * (log_p - log_q);
   }
   return kl;
 }
