@@ -68,7 +68,8 @@ void AddBenchCommand(CLI::App& program, CommandRun& run) {
   command->require_subcommand(1);
   CLI::App* cpu = command->add_subcommand("cpu", "The CPU backend: linears by tier, then decoding");
   cpu->add_option("DIR", flags->directory,
-                  "The checkpoint to decode with [the golden scribe model]");
+                  "The checkpoint to decode with [the golden scribe model]")
+      ->type_name("");
   const char* footer =
       "Close other programs first: speeds are an observation of this machine at this moment.\n\n"
       "Examples:\n"

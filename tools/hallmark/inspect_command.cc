@@ -31,7 +31,9 @@ void AddInspectCommand(CLI::App& program, CommandRun& run) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* command = program.add_subcommand(
       "inspect", "Show what a checkpoint holds: layers, widths, codebooks, bytes");
-  command->add_option("DIR", flags->directory, "The checkpoint's folder")->required();
+  command->add_option("DIR", flags->directory, "The checkpoint's folder")
+      ->required()
+      ->type_name("");
   command->add_flag("--json", flags->json, "One JSON object instead of text");
   command->footer(
       "Reads headers alone, so it takes no time on any size, and checks them on the way: a\n"

@@ -55,12 +55,17 @@ void AddLogitsCommand(CLI::App& program, CommandRun& run) {
   auto flags = std::make_shared<LogitsFlags>();
   CLI::App* command = program.add_subcommand(
       "logits", "Write the fp32 logits of every position of given token ids to a file");
-  command->add_option("DIR", flags->directory, "The checkpoint's folder")->required();
-  command->add_option("--ids", flags->ids, "Token ids, separated by commas")->required();
+  command->add_option("DIR", flags->directory, "The checkpoint's folder")
+      ->required()
+      ->type_name("");
+  command->add_option("--ids", flags->ids, "Token ids, separated by commas")
+      ->required()
+      ->type_name("N,N,...");
   command
       ->add_option("--out", flags->out,
                    "The file to write: safetensors, tensor \"logits\" F32 [ids, vocabulary]")
-      ->required();
+      ->required()
+      ->type_name("FILE");
   AddEngineFlags(*command, flags->engine);
   command->footer(
       "The file appears whole or not at all. Row i predicts the token after id i.\n\n"

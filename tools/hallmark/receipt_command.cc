@@ -51,10 +51,16 @@ void AddReceiptCommand(CLI::App& program, CommandRun& run) {
   CLI::App* command = program.add_subcommand(
       "receipt",
       "Run the cases of a level on a checkpoint and write a receipt of what they showed");
-  command->add_option("DIR", flags->directory, "The checkpoint's folder")->required();
-  command->add_option("--out", flags->out, "The folder to write into; made if absent")->required();
-  command->add_option("--level", flags->level,
-                      "L0 format; L1 also kernels and text; L2 also the whole model [L2]");
+  command->add_option("DIR", flags->directory, "The checkpoint's folder")
+      ->required()
+      ->type_name("");
+  command->add_option("--out", flags->out, "The folder to write into; made if absent")
+      ->required()
+      ->type_name("FOLDER");
+  command
+      ->add_option("--level", flags->level,
+                   "L0 format; L1 also kernels and text; L2 also the whole model [L2]")
+      ->type_name("LEVEL");
   AddEngineFlags(*command, flags->engine);
   command->footer(
       "Writes <level>.<device>.<digest>.intoto.jsonl, an in-toto statement, and a summary for\n"

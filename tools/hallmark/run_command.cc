@@ -186,22 +186,35 @@ void AddRunCommand(CLI::App& program, CommandRun& run) {
   auto flags = std::make_shared<RunFlags>();
   CLI::App* command =
       program.add_subcommand("run", "Generate from a prompt; the text streams to stdout");
-  command->add_option("DIR", flags->directory, "The checkpoint's folder")->required();
+  command->add_option("DIR", flags->directory, "The checkpoint's folder")
+      ->required()
+      ->type_name("");
   CLI::Option* prompt = command->add_option("--prompt", flags->prompt, "The prompt as text");
   CLI::Option* ids = command->add_option(
       "--ids", flags->ids, "The prompt as token ids, separated by commas; needs no tokenizer");
+  ids->type_name("N,N,...");
   command->add_flag("--chat", flags->chat,
                     "Put the prompt into a ChatML user turn and ask for the reply");
-  command->add_option("--max-tokens", flags->max_tokens, "Tokens to generate at most [256]");
-  command->add_option("--temperature", flags->temperature,
-                      "0: always the likeliest token; above: sampled [0]");
-  command->add_option("--top-k", flags->top_k, "Sample among the k likeliest; 0: all [0]");
-  command->add_option("--top-p", flags->top_p,
-                      "Sample among the likeliest that hold this share; 1: all [1]");
-  command->add_option("--min-p", flags->min_p,
-                      "Drop tokens below this share of the likeliest's; 0: none [0]");
-  command->add_option("--seed", flags->seed,
-                      "With the position it decides every draw: same seed, same text [0]");
+  command->add_option("--max-tokens", flags->max_tokens, "Tokens to generate at most [256]")
+      ->type_name("N");
+  command
+      ->add_option("--temperature", flags->temperature,
+                   "0: always the likeliest token; above: sampled [0]")
+      ->type_name("T");
+  command->add_option("--top-k", flags->top_k, "Sample among the k likeliest; 0: all [0]")
+      ->type_name("N");
+  command
+      ->add_option("--top-p", flags->top_p,
+                   "Sample among the likeliest that hold this share; 1: all [1]")
+      ->type_name("P");
+  command
+      ->add_option("--min-p", flags->min_p,
+                   "Drop tokens below this share of the likeliest's; 0: none [0]")
+      ->type_name("P");
+  command
+      ->add_option("--seed", flags->seed,
+                   "With the position it decides every draw: same seed, same text [0]")
+      ->type_name("N");
   command->add_flag("--ignore-stop", flags->ignore_stop, "Go on past the model's end tokens");
   AddEngineFlags(*command, flags->engine);
   command->add_flag("--json", flags->json,
