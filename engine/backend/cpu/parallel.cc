@@ -14,6 +14,8 @@ namespace hallmark {
 namespace {
 
 constexpr size_t kAlignment = 64;
+// Beyond this a size is a mistake, not a wish; no allocator is asked for it.
+constexpr size_t kMostScratch = size_t{1} << 40;
 // About 50 us of spinning on current machines: longer than the gap between two operations of one
 // token, shorter than anything a person or another process would notice.
 constexpr int kSpins = 2000;
@@ -67,13 +69,16 @@ ThreadPool::~ThreadPool() {
 Status ThreadPool::Reserve(size_t shared, size_t own) {
   const auto grow = [](Scratch& scratch, size_t& size, size_t wanted, size_t copies) -> Status {
     if (wanted <= size) return {};
-    wanted = (wanted + kAlignment - 1) / kAlignment * kAlignment;
     scratch.reset();
     size = 0;
-    void* data = ::operator new (wanted* copies, std::align_val_t{kAlignment}, std::nothrow);
+    void* data = nullptr;
+    if (wanted <= kMostScratch / copies) {
+      wanted = (wanted + kAlignment - 1) / kAlignment * kAlignment;
+      data = ::operator new (wanted* copies, std::align_val_t{kAlignment}, std::nothrow);
+    }
     if (data == nullptr) {
-      return Fail(Code::kResource,
-                  "no memory for " + std::to_string(wanted * copies) + " bytes of scratch");
+      return Fail(Code::kResource, "no memory for " + std::to_string(copies) + " x " +
+                                       std::to_string(wanted) + " bytes of scratch");
     }
     scratch.reset(static_cast<std::byte*>(data));
     size = wanted;
