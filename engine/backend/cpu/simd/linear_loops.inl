@@ -135,4 +135,3 @@ static inline void RotateNatural(Vec* v, const float* svh, const float* bias, fl
     Store(y + i * kLanes, scaled);
   }
 }
-
