@@ -54,7 +54,7 @@ function(add_suite NAME)
   # The label lint demands a test of every suite on this list: an empty suite registers nothing.
   set_property(GLOBAL APPEND PROPERTY HALLMARK_SUITES ${NAME})
   gtest_discover_tests(${NAME} TEST_PREFIX "${ARG_TIER}.${ARG_AREA}." DISCOVERY_MODE ${mode}
-    DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
+    NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()
 
 function(hallmark_report_backends)
