@@ -35,7 +35,8 @@ class CpuLinear : public LinearWeight {
   virtual size_t bytes() const = 0;
 };
 
-// W_q of an EXL3 group as fp16 bits, [k, n], decoded by the tier's own loops.
+// W_q of an EXL3 group as fp16 bits, [k, n], decoded by the tier's own loops. A value that is not
+// exactly fp16 (a fault of the loops) comes back as NaN.
 std::vector<uint16_t> DecodeExl3(const Exl3Group& group, CpuTier tier);
 
 }  // namespace hallmark

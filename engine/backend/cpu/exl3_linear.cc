@@ -78,6 +78,12 @@ DecodePanelLoop DecoderOf(const LinearLoops& loops, const Exl3Group& group) {
   return decode;
 }
 
+// The fp16 bits of a decoded value; NaN, which no codebook holds, if a decoder left it unrounded.
+uint16_t ExactHalf(float value) {
+  const uint16_t half = FloatToHalf(value);
+  return HalfToFloat(half) == value ? half : uint16_t{0x7E00};
+}
+
 class Exl3CpuLinear : public CpuLinear {
  public:
   static Result<std::unique_ptr<CpuLinear>> Load(const LinearSource& source, CpuTier tier) {
@@ -219,7 +225,7 @@ std::vector<uint16_t> DecodeExl3(const Exl3Group& group, CpuTier tier) {
       for (int64_t row = 0; row < kExl3Block; ++row) {
         std::transform(natural.data() + row * columns, natural.data() + (row + 1) * columns,
                        values.data() + (block * kExl3Block + row) * group.n + i * columns,
-                       &FloatToHalf);
+                       &ExactHalf);
       }
     }
   }
