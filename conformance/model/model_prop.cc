@@ -5,6 +5,7 @@
 // random cuts, tiers, threads and caches.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -50,7 +51,8 @@ std::vector<int32_t> RandomIds(SplitMix64& random, size_t count, int64_t vocab) 
 // Writes `model` to a folder of this process and loads it.
 LoadedModel WriteAndLoad(const SyntheticModel& model, const CpuBackendOptions& options,
                          std::string* folder = nullptr) {
-  const std::string path = testing::TempDir() + "/model_prop";
+  // One folder a process: the properties of this file may run side by side.
+  const std::string path = testing::TempDir() + "/model_prop." + std::to_string(::getpid());
   const Status written = CheckpointWriter(model).Write(path);
   RC_ASSERT(written.has_value());
   auto loaded = LoadModel(path, options);
