@@ -166,11 +166,11 @@ TEST(DeltaNetStep, AgreesWithTheChunkedForm) {
 }
 
 TEST(L2Norm, IsASumNotAMean) {
-  std::vector<float> x(128, 2.0f);
+  // 64 ones: a sum of 64, in which 1e-6 is lost, so each becomes 1/8 exactly; by a mean, nearly 1.
+  std::vector<float> x(128, 0.0f);
+  for (size_t i = 0; i < x.size(); i += 2) x[i] = 1.0f;
   RefL2Norm(x.data(), 128, 1.0f, x.data());
-  double sum = 0;
-  for (const float value : x) sum += double{value} * value;
-  EXPECT_NEAR(sum, 1.0, 1e-6);
+  for (size_t i = 0; i < x.size(); ++i) EXPECT_EQ(x[i], i % 2 == 0 ? 0.125f : 0.0f) << i;
 }
 
 TEST(AttentionTile, AgreesWithPlainSoftmaxAcrossChunks) {
