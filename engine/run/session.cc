@@ -33,7 +33,7 @@ Result<std::unique_ptr<Backend>> MakeBackend(const SessionOptions& options) {
     cpu.tier = ParseCpuTier(options.tier);
     if (!cpu.tier) {
       return Fail(Code::kOutOfRange,
-                  "tier is \"" + options.tier + "\", expected scalar, avx2 or avx512",
+                  "tier is \"" + options.tier + "\", expected scalar, avx2, avx512 or avx512fp16",
                   {.flag = "--tier"});
     }
   }

@@ -26,7 +26,7 @@ struct Model;
 
 struct SessionOptions {
   std::string device = "cpu";  // "cpu"; "cuda" where the build has it
-  std::string tier;            // "", "scalar", "avx2", "avx512"; empty: the best the machine has
+  std::string tier;            // a CpuTierName; empty: the best the machine has
   int threads = 0;             // 0: as many as the machine has
   KvType kv = KvType::kBf16;
 };
