@@ -9,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/base/sha256.h"
 #include "engine/format/json_view.h"
 #include "engine/format/safetensors.h"
 #include "engine/format/shard_index.h"
@@ -265,11 +264,6 @@ std::span<const TensorView> Checkpoint::WithPrefix(std::string_view prefix) cons
   auto end = begin;
   while (end != tensors_.end() && end->name.starts_with(prefix)) ++end;
   return {begin, end};
-}
-
-Result<std::string> Sha256OfFile(const CheckpointFile& file) {
-  const MappedFile map = TRY(MappedFile::Open(file.path));
-  return Sha256Hex(map.bytes());
 }
 
 }  // namespace hallmark

@@ -70,9 +70,6 @@ class Checkpoint {
   std::vector<CheckpointFile> files_;
 };
 
-// Lowercase hex of the file's bytes, read now.
-Result<std::string> Sha256OfFile(const CheckpointFile& file);
-
 }  // namespace hallmark
 
 #endif  // HALLMARK_ENGINE_FORMAT_CHECKPOINT_H_

@@ -3,14 +3,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <limits>
-#include <thread>
 
+#include "engine/backend/cpu/parallel.h"
 #include "engine/backend/cpu/tier.h"
 #include "engine/model/model.h"
 
@@ -18,6 +19,8 @@ namespace hallmark {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr int kMaxThreads = 256;  // as many as the CPU backend takes
 
 tl::unexpected<Error> BadFlag(const std::string& text, const std::string& expected,
                               const char* flag) {
@@ -108,11 +111,9 @@ Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags) {
     }
   }
   options.tier = flags.tier;
-  options.threads = static_cast<int>(TRY(ParseInteger(flags.threads, "--threads", 0, 256)));
+  options.threads = static_cast<int>(TRY(ParseInteger(flags.threads, "--threads", 0, kMaxThreads)));
   // Settled here, so that what ran can be reported.
-  if (options.threads == 0) {
-    options.threads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  }
+  if (options.threads == 0) options.threads = std::min(DefaultThreads(), kMaxThreads);
   return options;
 }
 
