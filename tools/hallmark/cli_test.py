@@ -31,12 +31,21 @@ def run(*arguments, **options):
                           stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False, **options)
 
 
-def read_logits(path):
-    """Header and fp32 bytes of a file with one tensor."""
+def read_file(path):
+    """Header and data bytes of a safetensors file."""
     with open(path, "rb") as file:
         size = struct.unpack("<Q", file.read(8))[0]
         header = json.loads(file.read(size))
         return header, file.read()
+
+
+def read_tensors(path):
+    """A function from a tensor's name and struct letter to its values."""
+    header, data = read_file(path)
+    def tensor(name, letter):
+        begin, end = header[name]["data_offsets"]
+        return struct.unpack(f"<{(end - begin) // 4}{letter}", data[begin:end])
+    return tensor
 
 
 class Case(unittest.TestCase):
@@ -292,10 +301,7 @@ class Run(Case):
         self.assertEqual(self.check_ok(run("run", SCRIBE, *arguments)), value["text"] + "\n")
 
     def test_greedy_ids_are_the_references_where_its_margin_allows(self):
-        header, data = read_logits(os.path.join(SCRIBE, "golden.safetensors"))
-        def tensor(name, letter):
-            begin, end = header[name]["data_offsets"]
-            return struct.unpack(f"<{(end - begin) // 4}{letter}", data[begin:end])
+        tensor = read_tensors(os.path.join(SCRIBE, "golden.safetensors"))
         compared = 0
         for index in range(5):
             ids = ",".join(map(str, tensor(f"prompt{index}", "i")))
@@ -342,7 +348,7 @@ class Logits(Case):
     def test_writes_one_float_row_a_position(self):
         out = self.path("out.safetensors")
         self.assertEqual(self.check_ok(run("logits", SCRIBE, "--ids", IDS, "--out", out)), "")
-        header, data = read_logits(out)
+        header, data = read_file(out)
         self.assertEqual(header, {"logits": {"dtype": "F32", "shape": [4, 4096],
                                              "data_offsets": [0, 65536]}})
         self.assertEqual(len(data), 65536)
@@ -352,13 +358,33 @@ class Logits(Case):
                                               "--json")))["ids"][0]
         self.assertEqual(max(range(4096), key=lambda i: row[i]), greedy)
 
+    def test_golden_logits_within_the_registered_tolerance(self):
+        with open(f"{SOURCE}/docs/tolerances.json", encoding="utf-8") as file:
+            allowed = {x["id"]: x["value"] for x in json.load(file)["tolerances"]}
+        golden = read_tensors(os.path.join(SCRIBE, "golden.safetensors"))
+        compared = 0
+        for index in (0, 2):
+            ids = golden(f"prompt{index}", "i") + golden(f"greedy{index}", "i")
+            out = self.path(f"{index}.safetensors")
+            self.check_ok(run("logits", SCRIBE, "--ids", ",".join(map(str, ids)), "--out", out))
+            expected, actual = golden(f"logits{index}", "f"), read_tensors(out)("logits", "f")
+            self.assertEqual(len(actual), len(expected))
+            for start in range(0, len(expected), 4096):
+                truth, ours = expected[start:start + 4096], actual[start:start + 4096]
+                mean = sum(truth) / 4096
+                spread = sum((t - mean) ** 2 for t in truth)
+                drift = sum((t - o) ** 2 for t, o in zip(truth, ours))
+                self.assertLessEqual((drift / spread) ** 0.5, allowed["scribe-logits-rms-bf16"])
+                compared += 1
+        self.assertEqual(compared, 101 + 113)
+
     def test_threads_and_tier_change_no_byte_and_the_cache_type_does(self):
         files = []
         for index, flags in enumerate((["--threads", "1"], ["--threads", "2"],
                                        ["--threads", "1", "--tier", "scalar"], ["--kv", "fp8"])):
             out = self.path(str(index))
             self.check_ok(run("logits", SCRIBE, "--ids", IDS, "--out", out, *flags))
-            files.append(read_logits(out)[1])
+            files.append(read_file(out)[1])
         self.assertEqual(files[0], files[1])
         self.assertEqual(files[0], files[2])
         self.assertNotEqual(files[0], files[3])
