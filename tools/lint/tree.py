@@ -13,7 +13,7 @@ def paths(root):
         folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
         for name in files:
             found.append(os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/"))
-    return sorted(path for path in found if not path.startswith("receipts/out/"))
+    return sorted(found)
 
 
 def read(root, path):
