@@ -2,7 +2,7 @@
 """The files a lint looks at, as (relative path, text) pairs in a fixed order."""
 import os
 
-SKIPPED_FOLDERS = {".git", "build", "__pycache__"}
+SKIPPED_FOLDERS = {"build", "__pycache__"}  # and hidden ones, except .ci
 CPP = (".h", ".cc", ".inl", ".cuh", ".cu")
 
 
@@ -10,7 +10,8 @@ def paths(root):
     """Yields every file of the tree relative to `root`, with '/' separators, sorted."""
     found = []
     for folder, folders, files in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and
+                            (name == ".ci" or not name.startswith(".")))
         for name in files:
             found.append(os.path.relpath(os.path.join(folder, name), root).replace(os.sep, "/"))
     return sorted(found)
