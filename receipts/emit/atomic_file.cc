@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 namespace hallmark {
 namespace {
@@ -71,17 +72,37 @@ class TemporaryFile {
   int descriptor_;
 };
 
+// The file that a write to `path` means. A rename would put a file in place of a link, a device or
+// a pipe, so a link is followed and the others are refused.
+Result<std::string> TargetOf(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return path;
+  if (S_ISLNK(info.st_mode) && ::stat(path.c_str(), &info) != 0) {
+    return SystemError("the link leads to no file", path);
+  }
+  if (S_ISDIR(info.st_mode)) {
+    return Fail(Code::kIo, "found a folder, expected a file to write", {.file = path});
+  }
+  if (!S_ISREG(info.st_mode)) {
+    return Fail(Code::kIo, "found a device, pipe or socket, expected a regular file or none",
+                {.file = path});
+  }
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  if (error) {
+    return Fail(Code::kIo, "the file could not be found: " + error.message(), {.file = path});
+  }
+  return target.string();
+}
+
 }  // namespace
 
 Status WriteFileAtomically(const std::string& path,
                            const std::function<Status(const ByteSink&)>& write) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-    return Fail(Code::kOutOfRange, "found a folder, expected a file to write", {.file = path});
-  }
-  TemporaryFile file = TRY(TemporaryFile::Create(path));
-  TRY(write([&](std::span<const std::byte> bytes) { return file.Append(bytes, path); }));
-  return file.KeepAs(path);
+  const std::string target = TRY(TargetOf(path));
+  TemporaryFile file = TRY(TemporaryFile::Create(target));
+  TRY(write([&](std::span<const std::byte> bytes) { return file.Append(bytes, target); }));
+  return file.KeepAs(target);
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view text) {

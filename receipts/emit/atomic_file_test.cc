@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -76,9 +77,35 @@ TEST_F(AtomicFile, AFullDiskLeavesNothing) {
 }
 
 TEST_F(AtomicFile, RefusesAFolderAndAFolderThatIsNotThere) {
-  EXPECT_EQ(WriteFileAtomically(folder_.string(), "x").error().code, Code::kOutOfRange);
+  EXPECT_EQ(WriteFileAtomically(folder_.string(), "x").error().code, Code::kIo);
   EXPECT_EQ(WriteFileAtomically(Path("no/such/file"), "x").error().code, Code::kIo);
   EXPECT_EQ(Entries(), 0u);
+}
+
+TEST_F(AtomicFile, WritesThroughALinkAndKeepsIt) {
+  ASSERT_TRUE(WriteFileAtomically(Path("a"), "old").has_value());
+  fs::create_symlink("a", Path("link"));
+  ASSERT_TRUE(WriteFileAtomically(Path("link"), "new").has_value());
+  EXPECT_TRUE(fs::is_symlink(Path("link")));
+  EXPECT_EQ(Read("a"), "new");
+  EXPECT_EQ(Entries(), 2u);
+}
+
+TEST_F(AtomicFile, LeavesPipesDevicesAndStrayLinksWhereTheyAre) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  fs::create_symlink("/dev/full", Path("device"));
+  fs::create_symlink("nowhere", Path("stray"));
+  fs::create_symlink("loop", Path("loop"));
+  for (const char* name : {"pipe", "device", "stray", "loop"}) {
+    const Status status = WriteFileAtomically(Path(name), "x");
+    ASSERT_FALSE(status.has_value()) << name;
+    EXPECT_EQ(status.error().code, Code::kIo) << name;
+    EXPECT_EQ(status.error().where.file, Path(name));
+  }
+  EXPECT_TRUE(fs::is_fifo(Path("pipe")));
+  EXPECT_TRUE(fs::is_character_file("/dev/full"));
+  EXPECT_TRUE(fs::is_symlink(Path("stray")));
+  EXPECT_EQ(Entries(), 4u);
 }
 
 }  // namespace
