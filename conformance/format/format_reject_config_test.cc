@@ -141,6 +141,7 @@ std::vector<Fault> RopeFaults() {
       Set("SectionOfAnotherSum", Code::kMismatch, kRope + "mrope_section", "[11,11,10]"),
       Set("SectionNegative", kOutOfRange, kRope + "mrope_section/1", "-1"),
       Set("ThetaOfZero", kOutOfRange, kRope + "rope_theta", "0"),
+      Set("ThetaBelowOne", kOutOfRange, kRope + "rope_theta", "1e-30"),
       Set("ThetaNegative", kOutOfRange, kRope + "rope_theta", "-10000"),
       Set("ThetaAsText", Code::kMalformed, kRope + "rope_theta", "\"10000\""),
       Set("RopeScaled", Code::kUnsupported, kRope + "rope_type", "\"yarn\""),

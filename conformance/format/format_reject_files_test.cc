@@ -111,6 +111,12 @@ std::vector<Fault> FolderFaults() {
             }),
       fault("InterruptedBeforeTheConfig", Code::kNotFound, "config.json", Delete("config.json")),
       fault("NoWeights", Code::kNotFound, kIndex, Delete(kFile)),
+      fault("GenerationConfigIsAStrayLink", Code::kNotFound, "generation_config.json",
+            [](const std::string& f) {
+              fs::create_symlink("nowhere", f + "/generation_config.json");
+            }),
+      fault("IndexIsALoopOfLinks", Code::kIo, kIndex,
+            [](const std::string& f) { fs::create_symlink(kIndex, f + "/" + kIndex); }),
       fault("WeightsAreAFolder", Code::kUnsupported, kFile,
             [](const std::string& f) {
               fs::remove(f + "/" + kFile);

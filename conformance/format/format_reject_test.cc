@@ -261,6 +261,8 @@ std::vector<Fault> ValueFaults() {
          Poke<uint16_t>(kDelta + "conv1d.weight", 2047, 0x7F80)),
       at("QueryNormOfNaN", kAttention + "q_norm.weight",
          Poke<uint16_t>(kAttention + "q_norm.weight", 0, 0x7F81)),
+      at("PlainProjectionOfNaN", kDelta + "in_proj_a.weight",
+         Poke<uint16_t>(kDelta + "in_proj_a.weight", 5, 0x7E00)),
       at("BiasOfNaN", kDown + ".bias",
          [](Writer& w) {
            w.Add({.name = kDown + ".bias",

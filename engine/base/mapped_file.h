@@ -34,6 +34,10 @@ class MappedFile {
   size_t size_ = 0;
 };
 
+// Whether the folder has an entry of this name. A link that leads nowhere is one: who would read
+// the file must be told, not served as if it were absent.
+bool HasEntry(const std::string& path);
+
 }  // namespace hallmark
 
 #endif  // HALLMARK_ENGINE_BASE_MAPPED_FILE_H_

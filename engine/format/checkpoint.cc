@@ -156,7 +156,7 @@ Result<Json> Checkpoint::ReadFile(const std::string& name) {
 
 Status Checkpoint::ReadConfigs() {
   const std::string config_path = Join(folder_, kConfig);
-  if (!Exists(config_path)) {
+  if (!HasEntry(config_path)) {
     const bool weights = !TRY(WeightFiles(folder_)).empty();
     return Fail(Code::kNotFound,
                 weights ? "the folder holds weights but no config.json: a conversion or download "
@@ -169,7 +169,7 @@ Status Checkpoint::ReadConfigs() {
   TRY(AddStopIds(root, config_path, config_.vocab, &stop_ids_));
 
   const std::string generation_path = Join(folder_, kGeneration);
-  if (Exists(generation_path)) {
+  if (HasEntry(generation_path)) {
     const Json generation = TRY(ReadFile(kGeneration));
     TRY(AddStopIds(generation, generation_path, config_.vocab, &stop_ids_));
   }
@@ -190,7 +190,7 @@ Status Checkpoint::ReadConfigs() {
     TRY(add(TRY(ParseQuantizationConfig(*outer, config_path, view.At(kKey).pointer))));
   }
   const std::string quantization_path = Join(folder_, kQuantization);
-  if (Exists(quantization_path)) {
+  if (HasEntry(quantization_path)) {
     const Json whole = TRY(ReadFile(kQuantization));
     TRY(add(TRY(ParseQuantizationConfig(whole, quantization_path, ""))));
   }
@@ -212,7 +212,7 @@ Status Checkpoint::MapShard(const std::string& name) {
 Status Checkpoint::ReadSingleFile() {
   const std::vector<std::string> present = TRY(WeightFiles(folder_));
   const std::vector<std::string> strangers = Strangers(present, {kSingle});
-  const bool single = Exists(Join(folder_, kSingle));
+  const bool single = HasEntry(Join(folder_, kSingle));
   if (!single || !strangers.empty()) {
     return Fail(single ? Code::kMismatch : Code::kNotFound,
                 strangers.empty() ? "the folder has neither model.safetensors nor an index"
@@ -224,7 +224,7 @@ Status Checkpoint::ReadSingleFile() {
 
 Status Checkpoint::ReadShards() {
   const std::string index_path = Join(folder_, kIndex);
-  if (!Exists(index_path)) return ReadSingleFile();
+  if (!HasEntry(index_path)) return ReadSingleFile();
 
   const ShardIndex index = TRY(ShardIndexFromJson(TRY(ReadFile(kIndex)), index_path));
 

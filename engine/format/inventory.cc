@@ -353,6 +353,9 @@ Status CheckFiniteScales(const CheckpointInventory& inventory) {
     }
     const auto& bias = group != nullptr ? group->bias : plain->bias;
     if (bias) TRY(CheckFinite(*bias));
+    // The head may be as large as the embedding; a value of it that is not finite shows in logits.
+    const bool head = inventory.head && linear == &*inventory.head;
+    if (plain != nullptr && !head) TRY(CheckFinite(plain->weight));
   }
   return {};
 }

@@ -82,9 +82,10 @@ Result<CheckpointInventory> TakeInventory(const Checkpoint& checkpoint);
 std::vector<const LinearSource*> Linears(const CheckpointInventory& inventory);
 
 // Refuses an infinity or NaN (kOutOfRange: tensor, count, first index) in any EXL3 scale or bias,
-// norm, convolution, A_log or dt_bias. Reads all of these: a few MB for the largest model.
+// norm, convolution, A_log, dt_bias or plain matrix of a layer. Reads all of these: a few MB for
+// the largest model whose projections are EXL3.
 Status CheckFiniteScales(const CheckpointInventory& inventory);
-// The same for the embedding and plain matrices; reads them whole.
+// The same for the embedding and every plain matrix, the head too; reads them whole.
 Status CheckFiniteMatrices(const CheckpointInventory& inventory);
 
 }  // namespace hallmark

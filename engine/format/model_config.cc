@@ -208,8 +208,9 @@ Status ReadRope(const JsonView& text, ModelConfig* config) {
   TRY(rope.CheckType());
   const JsonView theta_place = TRY(rope.Place("rope_theta"));
   config->rope_theta = TRY(theta_place.Number("rope_theta")).value_or(kDefaultTheta);
-  if (!std::isfinite(config->rope_theta) || config->rope_theta <= 0.0) {
-    return Fail(Code::kOutOfRange, "rope_theta is not a positive number",
+  // Below 1 the frequencies grow with the channel instead of falling, and may leave fp32.
+  if (!std::isfinite(config->rope_theta) || config->rope_theta < 1.0) {
+    return Fail(Code::kOutOfRange, "rope_theta is not a number of 1 or more",
                 theta_place.At("rope_theta"));
   }
   const JsonView factor_place = TRY(rope.Place("partial_rotary_factor"));
