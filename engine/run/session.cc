@@ -3,10 +3,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <filesystem>
+#include <cmath>
 #include <utility>
 
 #include "engine/backend/cpu/cpu_backend.h"
+#include "engine/base/mapped_file.h"
 #include "engine/format/checkpoint.h"
 #include "engine/format/inventory.h"
 #include "engine/model/forward.h"
@@ -67,9 +68,28 @@ struct Session::Impl {
   std::unique_ptr<Model> model;
   std::optional<ForwardPass> pass;
 
+  // Where the head's weights stand: what a logit that is not finite speaks against.
+  Locator HeadPlace() const {
+    if (!inventory->head) return inventory->embedding.where();
+    const LinearSource& head = *inventory->head;
+    if (const auto* plain = std::get_if<PlainLinear>(&head.weights)) return plain->weight.where();
+    return std::get<Exl3Group>(head.weights).trellis.where();
+  }
+
+  // Said here, where the file is known: no pass could hold these positions.
+  Status CheckLength(size_t tokens) const {
+    const int64_t positions = model->config.max_positions;
+    if (static_cast<int64_t>(tokens) <= positions) return {};
+    return Fail(Code::kOutOfRange,
+                std::to_string(tokens) + " tokens, the model's max_position_embeddings is " +
+                    std::to_string(positions),
+                {.file = checkpoint->folder() + "/config.json"});
+  }
+
   // Feeds `ids` to `sequence`, `chunk` at a time (0: all at once).
   Result<ForwardOutput> Feed(Sequence& sequence, std::span<const int32_t> ids, int64_t chunk,
                              LogitRows logits) {
+    TRY(CheckLength(ids.size()));
     if (chunk < 0) return Fail(Code::kOutOfRange, "expected a chunk of 0 (all) or more rows");
     const size_t step = chunk == 0 ? std::max<size_t>(ids.size(), 1) : static_cast<size_t>(chunk);
     ForwardOutput all;
@@ -99,7 +119,7 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
     impl->stop_ids.push_back(static_cast<int32_t>(id));
   }
   const std::string tokenizer = directory + "/tokenizer.json";
-  if (std::filesystem::exists(tokenizer)) impl->tokenizer = TRY(Tokenizer::Open(tokenizer));
+  if (HasEntry(tokenizer)) impl->tokenizer = TRY(Tokenizer::Open(tokenizer));
   TRY(CheckFiniteScales(*impl->inventory));
   impl->backend = TRY(MakeBackend(options));
   impl->model = TRY(Model::Load(*impl->inventory, impl->checkpoint->config(), *impl->backend));
@@ -124,8 +144,13 @@ Result<Generation> Session::Generate(const GenerateRequest& request) {
   const size_t drawable = static_cast<size_t>(drawable_ids());
   while (static_cast<int64_t>(generation.ids.size()) < request.max_tokens) {
     const std::span<const float> logits = std::span(output.logits).first(drawable);
-    const int32_t token =
-        TRY(SampleToken(logits, request.sampling, static_cast<uint64_t>(sequence.position())));
+    auto drawn = SampleToken(logits, request.sampling, static_cast<uint64_t>(sequence.position()));
+    if (!drawn.has_value()) {
+      Error error = std::move(drawn).error();
+      error.where = impl_->HeadPlace();
+      return Fail(std::move(error));
+    }
+    const int32_t token = *drawn;
     generation.ids.push_back(token);
     if (request.on_token && !request.on_token(token)) {
       generation.stop = StopReason::kCaller;
@@ -152,7 +177,14 @@ Result<std::vector<float>> Session::Logits(std::span<const int32_t> ids, int64_t
   Sequence sequence =
       TRY(Sequence::Create(*impl_->backend, impl_->model->config, impl_->options.kv));
   ForwardOutput output = TRY(impl_->Feed(sequence, ids, chunk, LogitRows::kAll));
-  return std::move(output.logits);
+  const auto bad = std::find_if(output.logits.begin(), output.logits.end(),
+                                [](float logit) { return !std::isfinite(logit); });
+  if (bad == output.logits.end()) return std::move(output.logits);
+  const int64_t index = bad - output.logits.begin();
+  return Fail(Code::kOutOfRange,
+              "the logit of token " + std::to_string(index % vocab_size()) + " at position " +
+                  std::to_string(index / vocab_size()) + " is not finite",
+              impl_->HeadPlace());
 }
 
 const Tokenizer* Session::tokenizer() const {

@@ -62,6 +62,7 @@ class Session {
   Result<Generation> Generate(const GenerateRequest& request);
 
   // fp32 logits [ids, vocab] of a fresh sequence fed `ids`, `chunk` rows at a time (0: all).
+  // kOutOfRange when one is not finite.
   Result<std::vector<float>> Logits(std::span<const int32_t> ids, int64_t chunk = 0);
 
   // Null when the folder holds no tokenizer.json.

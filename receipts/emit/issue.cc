@@ -2,7 +2,9 @@
 #include "receipts/emit/issue.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -54,7 +56,7 @@ Result<CheckpointDigests> DigestCheckpoint(const Checkpoint& checkpoint) {
     has_tokenizer = has_tokenizer || file.name == "tokenizer.json";
   }
   const std::string tokenizer = checkpoint.folder() + "/tokenizer.json";
-  if (!has_tokenizer && std::filesystem::exists(tokenizer)) {
+  if (!has_tokenizer && HasEntry(tokenizer)) {
     digests.all.push_back(TRY(DigestOf("tokenizer.json", tokenizer)));
   }
   for (const FileDigest& file : digests.all) digests.by_name[file.name] = file.sha256;
@@ -120,7 +122,12 @@ class OutFolder {
   static Result<OutFolder> Make(const std::string& path) {
     std::error_code error;
     const bool made = std::filesystem::create_directories(path, error);
-    if (!error && std::filesystem::is_directory(path, error)) return OutFolder(made ? path : "");
+    if (!error && std::filesystem::is_directory(path, error)) {
+      OutFolder folder(made ? path : "");
+      if (::access(path.c_str(), W_OK | X_OK) == 0) return folder;
+      error = std::error_code(errno, std::generic_category());
+      return Fail(Code::kIo, "the folder cannot be written: " + error.message(), {.file = path});
+    }
     return Fail(Code::kIo,
                 "the folder could not be made: " + (error ? error.message() : "it is a file"),
                 {.file = path});
@@ -205,8 +212,9 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
                               session.options().threads, session.options().threads == 1 ? "" : "s"),
        .seconds = seconds},
       core, issued.core_digest, issued.verdict);
-  TRY(WriteFileAtomically(issued.path, StatementJson(subjects, core_json, context).dump() + "\n"));
+  // The statement last: where one lies, its summary lies beside it.
   TRY(WriteFileAtomically(issued.summary_path, issued.summary));
+  TRY(WriteFileAtomically(issued.path, StatementJson(subjects, core_json, context).dump() + "\n"));
   folder.Keep();
   return issued;
 }

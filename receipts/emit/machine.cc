@@ -3,11 +3,13 @@
 
 #include <sys/utsname.h>
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "engine/base/json.h"
@@ -31,32 +33,45 @@ std::string ValueInFile(const char* path, const std::string& key) {
   return "";
 }
 
+// The head of a file that came with a checkpoint. Mapped, so that a pipe or an endless device in
+// its place is passed over.
+std::istringstream HeadOf(const std::string& path) {
+  constexpr size_t kMost = 64 << 10;
+  const auto file = MappedFile::Open(path);
+  if (!file.has_value()) return std::istringstream();
+  const auto bytes = file->bytes().first(std::min(file->bytes().size(), kMost));
+  return std::istringstream(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+// A receipt is JSON; bytes that are no printable ASCII would need a judgement of encodings.
+std::string Printable(std::string line) {
+  for (char& c : line) {
+    if (c < ' ' || c > '~') c = '?';
+  }
+  return line;
+}
+
 // The first line of a file that holds more than white space, at most 120 characters of it.
 std::string FirstLine(const std::string& path) {
-  std::ifstream file(path);
+  std::istringstream file = HeadOf(path);
   std::string line;
   while (std::getline(file, line)) {
     const size_t start = line.find_first_not_of(" \t\r");
     if (start == std::string::npos) continue;
-    line = line.substr(start, 120);
-    // A receipt is JSON; bytes that are no printable ASCII would need a judgement of encodings.
-    for (char& c : line) {
-      if (c < ' ' || c > '~') c = '?';
-    }
-    return line;
+    return Printable(line.substr(start, 120));
   }
   return "";
 }
 
 // "license: mit" between the first two "---" lines of a README.
 std::string FrontMatterLicence(const std::string& path) {
-  std::ifstream file(path);
+  std::istringstream file = HeadOf(path);
   std::string line;
   if (!std::getline(file, line) || !line.starts_with("---")) return "";
   while (std::getline(file, line) && !line.starts_with("---")) {
     if (!line.starts_with("license:")) continue;
     const size_t start = line.find_first_not_of(" \t", 8);
-    return start == std::string::npos ? "" : line.substr(start, 80);
+    return start == std::string::npos ? "" : Printable(line.substr(start, 80));
   }
   return "";
 }

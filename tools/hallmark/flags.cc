@@ -129,8 +129,14 @@ Status CheckDirectory(const std::string& directory) {
 
 Status CheckOutputFile(const std::string& path) {
   std::error_code error;
-  if (fs::is_directory(path, error)) {
+  if (path.empty()) return BadFlag(path, "the name of a file to write", "--out");
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status)) {
     return Fail(Code::kOutOfRange, "found a folder, expected a file to write",
+                {.file = path, .flag = "--out"});
+  }
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    return Fail(Code::kOutOfRange, "found a device, pipe or socket, expected a file to write",
                 {.file = path, .flag = "--out"});
   }
   const fs::path parent = fs::path(path).parent_path();

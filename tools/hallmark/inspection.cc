@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "engine/base/json.h"
+#include "tools/hallmark/report.h"
 
 namespace hallmark {
 namespace {
@@ -216,7 +217,7 @@ Json InspectionJson(const Inspection& inspection, const Checkpoint& checkpoint,
   for (const TensorView& tensor : checkpoint.tensors()) bytes += tensor.bytes.size();
   const CategoryFacts total = TotalOf(inspection);
   return {{"schema", "urn:hallmark:schema:inspect:v1"},
-          {"directory", checkpoint.folder()},
+          {"directory", Utf8(checkpoint.folder())},
           {"config", ConfigJson(checkpoint)},
           {"quantization", QuantizationJson(checkpoint.quantization())},
           {"files", files},

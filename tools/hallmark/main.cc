@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // hallmark: opens EXL3 checkpoints, runs them, and shows in receipts that the running was exact.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -80,6 +81,8 @@ int Main(int argc, char** argv) {
 }  // namespace hallmark
 
 int main(int argc, char** argv) {
+  // A reader that has gone is a write that fails (exit 3), not a death by signal.
+  std::signal(SIGPIPE, SIG_IGN);
   // Memory that runs out where no Result says so must not look like a crash.
   try {
     return hallmark::Main(argc, argv);

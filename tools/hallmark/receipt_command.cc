@@ -25,6 +25,10 @@ Result<int> Run(const ReceiptFlags& flags) {
     return Fail(Code::kOutOfRange, "found \"" + flags.level + "\", expected L0, L1 or L2",
                 {.flag = "--level"});
   }
+  if (flags.out.empty()) {
+    return Fail(Code::kOutOfRange, "found \"\", expected the folder to write into",
+                {.flag = "--out"});
+  }
   const SessionOptions options = TRY(ParseEngineFlags(flags.engine));
   Progress progress;
   progress.Show("opening " + flags.directory);

@@ -14,7 +14,14 @@ namespace hallmark {
 namespace {
 
 // Bytes of a terminal's own language in a file name or message must not reach the terminal.
+// A message can hold names from a file, megabytes of them; one line stays readable.
 std::string Printable(std::string text) {
+  constexpr size_t kMost = 2000;
+  if (text.size() > kMost) {
+    const size_t more = text.size() - kMost;
+    text.resize(kMost);
+    text += "... (" + std::to_string(more) + " bytes more)";
+  }
   for (char& c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x20 || byte == 0x7F) c = '?';
@@ -29,13 +36,12 @@ int PrintToStderr(std::string_view code, const std::string& sentence, const std:
   return std::fflush(stderr);
 }
 
-// JSON strings are UTF-8; a path need not be.
+}  // namespace
+
 std::string Utf8(const std::string& text) {
   const Json quoted = text;
   return Json::parse(quoted.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
-
-}  // namespace
 
 int ExitCodeOf(const Error& error) {
   if (!error.where.flag.empty()) return kExitUsage;

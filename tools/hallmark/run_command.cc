@@ -65,11 +65,12 @@ Result<std::vector<int32_t>> EncodePrompt(const RunFlags& flags, const Session& 
                 "the checkpoint has no tokenizer.json, so text cannot be read; give --ids",
                 {.file = flags.directory + "/tokenizer.json", .flag = "--prompt"});
   }
-  std::string text = flags.prompt;
-  if (flags.chat) {
-    text = TRY(RenderChat(std::vector<ChatMessage>{{.role = "user", .content = flags.prompt}}));
-  }
-  auto ids = tokenizer->Encode(text);
+  const auto encode = [&]() -> Result<std::vector<int32_t>> {
+    if (!flags.chat) return tokenizer->Encode(flags.prompt);
+    const std::vector<ChatMessage> turn = {{.role = "user", .content = flags.prompt}};
+    return tokenizer->Encode(TRY(RenderChat(turn)));
+  };
+  auto ids = encode();
   if (!ids.has_value()) {
     Error error = std::move(ids).error();
     error.where.flag = "--prompt";
@@ -77,6 +78,22 @@ Result<std::vector<int32_t>> EncodePrompt(const RunFlags& flags, const Session& 
   }
   if (ids->empty()) {
     return Fail(Code::kOutOfRange, "the prompt gives no token, expected some text",
+                {.flag = "--prompt"});
+  }
+  const int64_t vocab = session.vocab_size();
+  for (const int32_t id : *ids) {
+    if (id < vocab) continue;
+    return Fail(Code::kMismatch,
+                "the tokenizer gives id " + std::to_string(id) + ", the model's vocabulary has " +
+                    std::to_string(vocab),
+                {.file = flags.directory + "/tokenizer.json"});
+  }
+  const int64_t positions = session.model().config.max_positions;
+  if (static_cast<int64_t>(ids->size()) > positions) {
+    return Fail(Code::kOutOfRange,
+                "the prompt gives " + std::to_string(ids->size()) +
+                    " tokens, expected at most the model's " + std::to_string(positions) +
+                    " positions",
                 {.flag = "--prompt"});
   }
   return ids;
