@@ -6,7 +6,7 @@
 namespace hallmark {
 
 Status AddChunkedEqualsWholeCases(std::shared_ptr<PromptRuns> runs, CaseRegistry& registry) {
-  for (const int64_t cut : {1, 2, 16, 17, 63, 64, 65, 128}) {
+  for (const int64_t cut : {1, 2, 16, 17, 63, 64, 65, 127}) {
     TRY(registry.Add("chunked-equals-whole", CaseName("prompt", {{"cut", std::to_string(cut)}}),
                      [runs, cut]() -> Result<Row> {
                        const PromptRun* whole = TRY(runs->Get(0));

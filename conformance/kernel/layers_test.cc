@@ -109,7 +109,8 @@ TEST(PublishedLayers, DecodeToTheDigestAndMultiplyWithinTolerance) {
     }
     for (const CpuTier tier : SupportedCpuTiers()) {
       const std::vector<uint16_t> w = DecodeExl3(group, tier);
-      EXPECT_EQ(Sha256HexOf<uint16_t>(w), json["w_q_sha256_le_u16_rowmajor"]) << group.name;
+      EXPECT_EQ(Sha256HexOf<uint16_t>(w), json["w_q_sha256_le_u16_rowmajor"].get<std::string>())
+          << group.name;
       std::vector<uint16_t> column;
       for (int64_t row = 0; row < group.k; ++row) {
         column.push_back(w[static_cast<size_t>(row * group.n)]);
