@@ -17,8 +17,9 @@ namespace hallmark {
 using ByteSink = std::function<Status(std::span<const std::byte>)>;
 
 // Has `write` fill a new file beside `path`, then renames it to `path`. On any error, of `write`
-// included, nothing is left behind and an older file at `path` is untouched. A link is followed. kIo
-// names the file; so it does when `path` is a folder, a device, a pipe or a link that leads nowhere.
+// included, nothing is left behind and an older file at `path` is untouched. A link is followed.
+// kIo names the file; so it does when `path` is a folder, a device, a pipe or a link that leads
+// nowhere.
 Status WriteFileAtomically(const std::string& path,
                            const std::function<Status(const ByteSink&)>& write);
 Status WriteFileAtomically(const std::string& path, std::string_view text);

@@ -35,7 +35,8 @@ Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags);
 
 // kNotFound when `directory` is no folder that is there: a wrong argument, not a bad checkpoint.
 Status CheckDirectory(const std::string& directory);
-// Refuses an output file that is a folder or a device, or whose folder cannot be written, before work starts.
+// Refuses an output file that is a folder or a device, or whose folder cannot be written, before
+// work starts.
 Status CheckOutputFile(const std::string& path);
 
 }  // namespace hallmark
