@@ -12,6 +12,7 @@
 
 #include "conformance/harness/comparators.h"
 #include "conformance/harness/paths.h"
+#include "conformance/harness/sanitizer.h"
 #include "conformance/model/golden.h"
 #include "conformance/model/loaded_model.h"
 #include "engine/model/forward.h"
@@ -29,17 +30,7 @@ std::vector<int32_t> LongIds() {
 }
 
 // Sanitizers look for memory errors, ten times slower: every ninth row count shows those.
-#if defined(__SANITIZE_ADDRESS__)
-constexpr size_t kRowStep = 9;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr size_t kRowStep = 9;
-#else
-constexpr size_t kRowStep = 1;
-#endif
-#else
-constexpr size_t kRowStep = 1;
-#endif
+constexpr size_t kRowStep = kAddressSanitizer ? 9 : 1;
 
 struct Trace {
   std::vector<float> logits;

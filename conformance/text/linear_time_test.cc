@@ -7,22 +7,13 @@
 #include <ctime>
 
 #include "conformance/harness/paths.h"
+#include "conformance/harness/sanitizer.h"
 #include "engine/text/tokenizer.h"
 
 namespace hallmark {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr double kSlowdown = 10;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr double kSlowdown = 10;
-#else
-constexpr double kSlowdown = 1;
-#endif
-#else
-constexpr double kSlowdown = 1;
-#endif
+constexpr double kSlowdown = kAddressSanitizer ? 10 : 1;
 
 constexpr size_t kMegabyte = size_t{1} << 20;
 constexpr double kSecondsForAMegabyte = 2 * kSlowdown;

@@ -6,23 +6,13 @@
 #include <ctime>
 #include <fstream>
 
-// Sanitizers slow the reader several times over; the bound is for the program as it is shipped.
-#if defined(__SANITIZE_ADDRESS__)
-#define HALLMARK_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HALLMARK_SANITIZED 1
-#endif
-#endif
+#include "conformance/harness/sanitizer.h"
 
 namespace hallmark {
 namespace {
 
-#ifdef HALLMARK_SANITIZED
-constexpr double kParseSeconds = 10.0;
-#else
-constexpr double kParseSeconds = 1.0;
-#endif
+// Sanitizers slow the reader several times over; the bound is for the program as it is shipped.
+constexpr double kParseSeconds = kAddressSanitizer ? 10.0 : 1.0;
 
 std::string FileOf(const std::string& header, size_t data_bytes) {
   std::string text;
