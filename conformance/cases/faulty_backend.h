@@ -35,6 +35,9 @@ class FaultyBackend : public Backend {
   Status Download(void* host, const void* source, size_t bytes) override {
     return real_.Download(host, source, bytes);
   }
+  Status Copy(void* destination, const void* source, size_t bytes) override {
+    return real_.Copy(destination, source, bytes);
+  }
   Result<Buffer> LoadVector(const TensorView& tensor) override { return real_.LoadVector(tensor); }
   Result<std::unique_ptr<LinearWeight>> LoadLinear(const LinearSource& source) override {
     if (fault_ == Fault::kOutOfMemory) return Fail(Code::kResource, "no memory");
@@ -62,6 +65,9 @@ class FaultyBackend : public Backend {
     return {};
   }
 
+  Status CopyColumns(ConstRows x, int64_t column, Rows out) override {
+    return real_.CopyColumns(x, column, out);
+  }
   Status Add(Rows x, ConstRows y) override { return real_.Add(x, y); }
   Status RmsNorm(ConstRows x, const float* weight, float eps, Rows out) override {
     return real_.RmsNorm(x, weight, eps, out);

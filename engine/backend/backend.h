@@ -68,6 +68,8 @@ class Backend {
   virtual Status Zero(void* destination, size_t bytes) = 0;
   virtual Status Upload(void* destination, const void* host, size_t bytes) = 0;
   virtual Status Download(void* host, const void* source, size_t bytes) = 0;
+  // Between two places of the backend's memory that do not overlap.
+  virtual Status Copy(void* destination, const void* source, size_t bytes) = 0;
 
   // Weights. Values widen to fp32 exactly (BF16, F16, F32); other types are kUnsupported.
   virtual Result<Buffer> LoadVector(const TensorView& tensor) = 0;
@@ -80,6 +82,9 @@ class Backend {
   // y = x W^T + bias for x [rows, in_features], y [rows, out_features]. An EXL3 input is rotated
   // and rounded to fp16 once; kOutOfRange names the layer if a rotated input is not finite in fp16.
   virtual Status Linear(const LinearWeight& weight, ConstRows x, Rows y) = 0;
+
+  // out[:, column .. column + x.cols) = x, row by row; the other columns keep what they hold.
+  virtual Status CopyColumns(ConstRows x, int64_t column, Rows out) = 0;
 
   // x += y.
   virtual Status Add(Rows x, ConstRows y) = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "engine/base/check.h"
 
@@ -16,14 +17,26 @@ Result<Buffer> AllocateRows(Backend& backend, int64_t rows, int64_t cols) {
   return backend.Allocate(static_cast<size_t>(rows * cols) * sizeof(float));
 }
 
+Status CheckTaps(const Model& model, std::span<const int> taps) {
+  for (const int tap : taps) {
+    if (tap < 0 || tap > static_cast<int>(model.layers.size())) {
+      return Fail(Code::kOutOfRange, "no layer output " + std::to_string(tap));
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<ForwardPass> ForwardPass::Create(const Model& model, int64_t max_rows) {
+Result<ForwardPass> ForwardPass::Create(const Model& model, int64_t max_rows,
+                                        std::vector<int> taps) {
   if (max_rows < 1 || max_rows > kMaxRows) {
     return Fail(Code::kOutOfRange, "expected 1 to " + std::to_string(kMaxRows) + " rows a call");
   }
+  TRY(CheckTaps(model, taps));
   ForwardPass pass(model);
   pass.max_rows_ = max_rows;
+  pass.tap_indices_ = std::move(taps);
   const ModelConfig& config = model.config;
   const AttentionGeometry& attention = model.attention;
   const DeltaNetGeometry& delta = model.delta_net;
@@ -49,96 +62,186 @@ Result<ForwardPass> ForwardPass::Create(const Model& model, int64_t max_rows) {
   TRY(allocate(pass.rule_, delta.value_width()));
   TRY(allocate(pass.gate_, config.intermediate));
   TRY(allocate(pass.up_, config.intermediate));
+  TRY(allocate(pass.tap_rows_, static_cast<int64_t>(pass.tap_indices_.size()) * config.hidden));
   pass.logits_ = TRY(AllocateRows(*model.backend, std::min(kHeadRows, max_rows), config.vocab));
   return pass;
 }
 
-Result<ForwardOutput> ForwardPass::Run(Sequence& sequence, std::span<const int32_t> ids,
-                                       const ForwardRequest& request) {
+Status ForwardPass::CheckSlice(const PassSlice& slice) const {
   const ModelConfig& config = model_->config;
-  if (sequence.failed_) {
+  if (slice.sequence->failed_) {
     return Fail(Code::kInternal, "the sequence was lost in an earlier failed pass");
   }
-  if (ids.empty()) return Fail(Code::kOutOfRange, "expected at least one token id");
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (ids[i] < 0 || ids[i] >= config.vocab) {
-      return Fail(Code::kOutOfRange, "token id " + std::to_string(ids[i]) + " at index " +
+  if (slice.ids.empty()) return Fail(Code::kOutOfRange, "expected at least one token id");
+  for (size_t i = 0; i < slice.ids.size(); ++i) {
+    if (slice.ids[i] < 0 || slice.ids[i] >= config.vocab) {
+      return Fail(Code::kOutOfRange, "token id " + std::to_string(slice.ids[i]) + " at index " +
                                          std::to_string(i) + " is outside the vocabulary of " +
                                          std::to_string(config.vocab));
     }
   }
-  const int64_t end = sequence.position() + static_cast<int64_t>(ids.size());
+  const int64_t end = slice.sequence->position() + static_cast<int64_t>(slice.ids.size());
   if (end > config.max_positions) {
     return Fail(Code::kOutOfRange, std::to_string(end) + " positions, the model has " +
                                        std::to_string(config.max_positions));
   }
-  for (const int tap : request.taps) {
-    if (tap < 0 || tap > static_cast<int>(model_->layers.size())) {
-      return Fail(Code::kOutOfRange, "no layer output " + std::to_string(tap));
-    }
-  }
-  TRY(sequence.Reserve(end));
+  return {};
+}
 
+Result<ForwardOutput> ForwardPass::Run(Sequence& sequence, std::span<const int32_t> ids,
+                                       const ForwardRequest& request) {
+  TRY(CheckSlice({.sequence = &sequence, .ids = ids}));
+  TRY(CheckTaps(*model_, request.taps));
+  TRY(sequence.Reserve(sequence.position() + static_cast<int64_t>(ids.size())));
   ForwardOutput output;
   output.taps.resize(request.taps.size());
   sequence.failed_ = true;  // until the whole call has gone through
   for (size_t done = 0; done < ids.size();) {
     const size_t count = std::min(ids.size() - done, static_cast<size_t>(max_rows_));
-    const bool last = done + count == ids.size();
-    TRY(RunRows(sequence, ids.subspan(done, count), request, last, output));
+    const PassSlice piece{.sequence = &sequence, .ids = ids.subspan(done, count)};
+    TRY(RunLayers({&piece, 1}, &request, &output));
     done += count;
+    const int64_t rows = static_cast<int64_t>(count);
+    std::vector<HeadRow> heads;
+    if (request.logits == LogitRows::kAll) {
+      for (int64_t row = 0; row < rows; ++row) heads.push_back({row, &output.logits});
+    } else if (request.logits == LogitRows::kLast && done == ids.size()) {
+      heads.push_back({rows - 1, &output.logits});
+    }
+    TRY(RunHead(heads));
   }
   sequence.failed_ = false;
   return output;
 }
 
-Status ForwardPass::RunRows(Sequence& sequence, std::span<const int32_t> ids,
-                            const ForwardRequest& request, bool last_piece, ForwardOutput& output) {
+Result<std::vector<std::vector<float>>> ForwardPass::RunSlices(std::span<const PassSlice> slices) {
+  int64_t rows = 0;
+  for (const PassSlice& slice : slices) {
+    TRY(CheckSlice(slice));
+    const int64_t count = static_cast<int64_t>(slice.ids.size());
+    if (slice.window != nullptr) CHECK(count <= slice.window->max_rows_);
+    rows += count;
+  }
+  if (rows < 1 || rows > max_rows_) {
+    return Fail(Code::kOutOfRange, std::to_string(rows) + " rows in one pass, expected 1 to " +
+                                       std::to_string(max_rows_));
+  }
+  for (const PassSlice& slice : slices) {
+    Sequence& sequence = *slice.sequence;
+    TRY(sequence.Reserve(sequence.position_ + static_cast<int64_t>(slice.ids.size())));
+    if (slice.window != nullptr) slice.window->rows_ = 0;
+  }
+  for (const PassSlice& slice : slices) slice.sequence->failed_ = slice.window == nullptr;
+  TRY(RunLayers(slices, nullptr, nullptr));
+  std::vector<std::vector<float>> logits(slices.size());
+  std::vector<HeadRow> heads;
+  int64_t end = 0;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    int64_t row = end;
+    end += static_cast<int64_t>(slices[i].ids.size());
+    if (slices[i].logits == LogitRows::kNone) row = end;
+    if (slices[i].logits == LogitRows::kLast) row = end - 1;
+    for (; row < end; ++row) heads.push_back({row, &logits[i]});
+  }
+  TRY(RunHead(heads));
+  for (const PassSlice& slice : slices) {
+    slice.sequence->failed_ = false;
+    if (slice.window == nullptr) continue;
+    slice.window->rows_ = static_cast<int64_t>(slice.ids.size());
+    slice.window->position_ = slice.sequence->position_;
+  }
+  return logits;
+}
+
+Status ForwardPass::Commit(Sequence& sequence, VerifyWindow& window, int64_t rows) {
+  CHECK(rows >= 0 && rows <= window.rows_ && window.position_ == sequence.position_);
+  window.rows_ = 0;
+  if (rows == 0) return {};
   Backend& backend = *model_->backend;
-  const int64_t rows = static_cast<int64_t>(ids.size());
+  const DeltaNetGeometry& geometry = model_->delta_net;
+  const Rows conv = Scratch(conv_, rows, geometry.channels());
+  const Rows rule = Scratch(rule_, rows, geometry.value_width());
+  CHECK(rows <= max_rows_);
+  sequence.failed_ = true;  // until every layer has moved on
+  for (size_t i = 0; i < model_->layers.size(); ++i) {
+    const ModelLayer& layer = model_->layers[i];
+    if (layer.kind != LayerKind::kDeltaNet) continue;  // its keys and values are in place
+    const VerifyWindow::Record& record = window.records_[i];
+    const Sequence::DeltaNetState& state = sequence.layers_[i].delta_net;
+    const DeltaNetWeights small{layer.delta_net.a_log.floats(), layer.delta_net.dt_bias.floats()};
+    TRY(backend.ConvSilu(geometry, layer.delta_net.conv.floats(),
+                         Scratch(record.qkv, rows, geometry.channels()), state.window.floats(),
+                         state.window.floats(), conv));
+    TRY(backend.DeltaNet(geometry, small, conv, Scratch(record.a, rows, geometry.value_heads),
+                         Scratch(record.b, rows, geometry.value_heads), state.state.floats(),
+                         state.state.floats(), rule));
+  }
+  sequence.position_ += rows;
+  sequence.failed_ = false;
+  return {};
+}
+
+Status ForwardPass::Tap(int index, Rows hidden, const ForwardRequest* request,
+                        ForwardOutput* host_taps) {
+  Backend& backend = *model_->backend;
   const int64_t width = model_->config.hidden;
+  for (size_t i = 0; i < tap_indices_.size(); ++i) {
+    if (tap_indices_[i] != index) continue;
+    const Rows all = Scratch(tap_rows_, hidden.rows, tap_indices_.size() * width);
+    TRY(backend.CopyColumns(hidden, static_cast<int64_t>(i) * width, all));
+  }
+  if (request == nullptr) return {};
+  for (size_t i = 0; i < request->taps.size(); ++i) {
+    if (request->taps[i] != index) continue;
+    std::vector<float>& rows_out = host_taps->taps[i];
+    const size_t before = rows_out.size();
+    const size_t count = static_cast<size_t>(hidden.rows * width);
+    rows_out.resize(before + count);
+    TRY(backend.Download(rows_out.data() + before, hidden.data, count * sizeof(float)));
+  }
+  return {};
+}
+
+Status ForwardPass::RunLayers(std::span<const PassSlice> slices, const ForwardRequest* request,
+                              ForwardOutput* host_taps) {
+  Backend& backend = *model_->backend;
+  const int64_t width = model_->config.hidden;
+  std::vector<int32_t> ids;
+  for (const PassSlice& slice : slices) ids.insert(ids.end(), slice.ids.begin(), slice.ids.end());
+  const int64_t rows = static_cast<int64_t>(ids.size());
   const Rows hidden = Scratch(hidden_, rows, width);
   const Rows normed = Scratch(normed_, rows, width);
   const Rows mixed = Scratch(mixed_, rows, width);
-  auto tap = [&](int index) -> Status {
-    for (size_t i = 0; i < request.taps.size(); ++i) {
-      if (request.taps[i] != index) continue;
-      std::vector<float>& rows_out = output.taps[i];
-      const size_t before = rows_out.size();
-      rows_out.resize(before + static_cast<size_t>(rows * width));
-      TRY(backend.Download(rows_out.data() + before, hidden.data,
-                           static_cast<size_t>(rows * width) * sizeof(float)));
-    }
-    return {};
-  };
+  taps_ = Scratch(tap_rows_, rows, static_cast<int64_t>(tap_indices_.size()) * width);
 
   TRY(backend.Embed(*model_->embedding, ids, hidden));
-  TRY(tap(0));
+  TRY(Tap(0, hidden, request, host_taps));
   for (size_t i = 0; i < model_->layers.size(); ++i) {
     const ModelLayer& layer = model_->layers[i];
-    Sequence::Layer& state = sequence.layers_[i];
     TRY(backend.RmsNorm(hidden, layer.input_norm.floats(), model_->config.eps, normed));
     if (layer.kind == LayerKind::kAttention) {
-      TRY(RunAttention(layer, state, sequence.position_, sequence.kv_type_, rows));
+      TRY(RunAttention(layer, i, slices, rows));
     } else {
-      TRY(RunDeltaNet(layer, state, rows));
+      TRY(RunDeltaNet(layer, i, slices, rows));
     }
     TRY(backend.Add(hidden, mixed));
     TRY(backend.RmsNorm(hidden, layer.post_norm.floats(), model_->config.eps, normed));
     TRY(RunMlp(layer, rows));
     TRY(backend.Add(hidden, mixed));
-    TRY(tap(static_cast<int>(i) + 1));
+    TRY(Tap(static_cast<int>(i) + 1, hidden, request, host_taps));
   }
-  sequence.position_ += rows;
-
-  if (request.logits == LogitRows::kAll) return RunHead(0, rows, output);
-  if (request.logits == LogitRows::kLast && last_piece) return RunHead(rows - 1, 1, output);
+  for (const PassSlice& slice : slices) {
+    if (slice.window == nullptr) {
+      slice.sequence->position_ += static_cast<int64_t>(slice.ids.size());
+    }
+  }
   return {};
 }
 
-// Each mixer and the MLP read `normed_` and leave their residual term in `mixed_`.
-Status ForwardPass::RunAttention(const ModelLayer& layer, Sequence::Layer& state, int64_t position,
-                                 KvType kv_type, int64_t rows) {
+// Each mixer and the MLP read `normed_` and leave their residual term in `mixed_`. Products go over
+// the rows of all slices at once; what reads a sequence's state goes slice by slice.
+Status ForwardPass::RunAttention(const ModelLayer& layer, size_t index,
+                                 std::span<const PassSlice> slices, int64_t rows) {
   Backend& backend = *model_->backend;
   const AttentionLayer& weights = layer.attention;
   const AttentionGeometry& geometry = model_->attention;
@@ -150,18 +253,28 @@ Status ForwardPass::RunAttention(const ModelLayer& layer, Sequence::Layer& state
   const Rows k = Scratch(k_, rows, keys);
   const Rows v = Scratch(v_, rows, keys);
   const Rows attended = Scratch(attended_, rows, queries);
-  const KvPages pages{kv_type, state.attention.addresses};
   const AttentionWeights small{weights.q_norm.floats(), weights.k_norm.floats(),
                                model_->inv_freq.floats()};
   TRY(backend.Linear(*weights.q, normed, q_gate));
   TRY(backend.Linear(*weights.k, normed, k));
   TRY(backend.Linear(*weights.v, normed, v));
-  TRY(backend.AttentionInputs(geometry, small, position, q_gate, k, v, q, pages));
-  TRY(backend.Attention(geometry, position, q, q_gate, pages, attended));
+  int64_t first = 0;
+  for (const PassSlice& slice : slices) {
+    const int64_t count = static_cast<int64_t>(slice.ids.size());
+    const Sequence& sequence = *slice.sequence;
+    const KvPages pages{sequence.kv_type(), sequence.layers_[index].pages};
+    TRY(backend.AttentionInputs(geometry, small, sequence.position_, q_gate.Slice(first, count),
+                                k.Slice(first, count), v.Slice(first, count), q.Slice(first, count),
+                                pages));
+    TRY(backend.Attention(geometry, sequence.position_, q.Slice(first, count),
+                          q_gate.Slice(first, count), pages, attended.Slice(first, count)));
+    first += count;
+  }
   return backend.Linear(*weights.o, attended, Scratch(mixed_, rows, model_->config.hidden));
 }
 
-Status ForwardPass::RunDeltaNet(const ModelLayer& layer, Sequence::Layer& state, int64_t rows) {
+Status ForwardPass::RunDeltaNet(const ModelLayer& layer, size_t index,
+                                std::span<const PassSlice> slices, int64_t rows) {
   Backend& backend = *model_->backend;
   const DeltaNetLayer& weights = layer.delta_net;
   const DeltaNetGeometry& geometry = model_->delta_net;
@@ -172,15 +285,35 @@ Status ForwardPass::RunDeltaNet(const ModelLayer& layer, Sequence::Layer& state,
   const Rows a = Scratch(a_, rows, geometry.value_heads);
   const Rows b = Scratch(b_, rows, geometry.value_heads);
   const Rows rule = Scratch(rule_, rows, geometry.value_width());
-  float* window = state.delta_net.window.floats();
-  float* matrix = state.delta_net.state.floats();
   const DeltaNetWeights small{weights.a_log.floats(), weights.dt_bias.floats()};
   TRY(backend.Linear(*weights.qkv, normed, qkv));
   TRY(backend.Linear(*weights.z, normed, z));
   TRY(backend.Linear(*weights.a, normed, a));
   TRY(backend.Linear(*weights.b, normed, b));
-  TRY(backend.ConvSilu(geometry, weights.conv.floats(), qkv, window, window, conv));
-  TRY(backend.DeltaNet(geometry, small, conv, a, b, matrix, matrix, rule));
+  int64_t first = 0;
+  for (const PassSlice& slice : slices) {
+    const int64_t count = static_cast<int64_t>(slice.ids.size());
+    const Sequence::DeltaNetState& state = slice.sequence->layers_[index].delta_net;
+    const bool joins = slice.window == nullptr;
+    float* window = state.window.floats();
+    float* matrix = state.state.floats();
+    TRY(backend.ConvSilu(geometry, weights.conv.floats(), qkv.Slice(first, count), window,
+                         joins ? window : nullptr, conv.Slice(first, count)));
+    TRY(backend.DeltaNet(geometry, small, conv.Slice(first, count), a.Slice(first, count),
+                         b.Slice(first, count), matrix, joins ? matrix : nullptr,
+                         rule.Slice(first, count)));
+    if (!joins) {
+      const VerifyWindow::Record& record = slice.window->records_[index];
+      const auto keep = [&](const Buffer& to, Rows from) {
+        return backend.Copy(to.data(), from.data,
+                            static_cast<size_t>(from.rows * from.cols) * sizeof(float));
+      };
+      TRY(keep(record.qkv, qkv.Slice(first, count)));
+      TRY(keep(record.a, a.Slice(first, count)));
+      TRY(keep(record.b, b.Slice(first, count)));
+    }
+    first += count;
+  }
   TRY(backend.GatedNorm(geometry, weights.norm.floats(), rule, z, rule));
   return backend.Linear(*weights.out, rule, Scratch(mixed_, rows, model_->config.hidden));
 }
@@ -196,23 +329,32 @@ Status ForwardPass::RunMlp(const ModelLayer& layer, int64_t rows) {
   return backend.Linear(*layer.down, gate, Scratch(mixed_, rows, model_->config.hidden));
 }
 
-Status ForwardPass::RunHead(int64_t first_row, int64_t rows, ForwardOutput& output) {
+Status ForwardPass::RunHead(std::span<const HeadRow> rows) {
   Backend& backend = *model_->backend;
   const int64_t width = model_->config.hidden;
   const int64_t vocab = model_->config.vocab;
   const Rows hidden = Scratch(hidden_, max_rows_, width);
-  for (int64_t done = 0; done < rows;) {
-    const int64_t count = std::min({rows - done, kHeadRows, max_rows_});
+  const size_t group = static_cast<size_t>(std::min(kHeadRows, max_rows_));
+  for (size_t done = 0; done < rows.size(); done += group) {
+    const auto part = rows.subspan(done, std::min(group, rows.size() - done));
+    const int64_t count = static_cast<int64_t>(part.size());
     const Rows normed = Scratch(normed_, count, width);
     const Rows logits = Scratch(logits_, count, vocab);
-    TRY(backend.RmsNorm(hidden.Slice(first_row + done, count), model_->final_norm.floats(),
-                        model_->config.eps, normed));
+    for (int64_t at = 0; at < count;) {  // neighbours in one call
+      int64_t run = 1;
+      while (at + run < count && part[at + run].row == part[at].row + run) ++run;
+      TRY(backend.RmsNorm(hidden.Slice(part[at].row, run), model_->final_norm.floats(),
+                          model_->config.eps, normed.Slice(at, run)));
+      at += run;
+    }
     TRY(backend.Linear(*model_->head, normed, logits));
-    const size_t before = output.logits.size();
-    output.logits.resize(before + static_cast<size_t>(count * vocab));
-    TRY(backend.Download(output.logits.data() + before, logits.data,
-                         static_cast<size_t>(count * vocab) * sizeof(float)));
-    done += count;
+    for (int64_t i = 0; i < count; ++i) {
+      std::vector<float>& out = *part[i].out;
+      const size_t before = out.size();
+      out.resize(before + static_cast<size_t>(vocab));
+      TRY(backend.Download(out.data() + before, logits.data + i * vocab,
+                           static_cast<size_t>(vocab) * sizeof(float)));
+    }
   }
   return {};
 }

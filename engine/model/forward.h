@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ForwardPass: the qwen3_5 forward pass, written once over the backend's operations, with its
-// scratch memory. How ids are cut into calls changes no bit (clause chunked-equals-whole).
+// scratch memory. How ids are cut into calls, and which sequences share one, changes no bit
+// (clauses chunked-equals-whole, concurrent-equals-solo, verify-equals-serial).
 #ifndef HALLMARK_ENGINE_MODEL_FORWARD_H_
 #define HALLMARK_ENGINE_MODEL_FORWARD_H_
 
@@ -10,6 +11,7 @@
 
 #include "engine/model/model.h"
 #include "engine/model/sequence.h"
+#include "engine/model/verify_window.h"
 
 namespace hallmark {
 
@@ -27,13 +29,25 @@ struct ForwardOutput {
   std::vector<std::vector<float>> taps;  // one per requested tap, [ids, hidden]
 };
 
+// One sequence's part of a pass.
+struct PassSlice {
+  Sequence* sequence = nullptr;
+  std::span<const int32_t> ids;  // fed at sequence->position() and after
+  LogitRows logits = LogitRows::kLast;
+  // Null: the rows join the sequence. Else they wait in the window for Commit, and the sequence
+  // stays where it is.
+  VerifyWindow* window = nullptr;
+};
+
 class ForwardPass {
  public:
   // Rows that go through the layers at once; more ids are fed in pieces of this size.
   static constexpr int64_t kMaxRows = 128;
 
-  // Allocates scratch for up to `max_rows` (1 .. kMaxRows). `model` must outlive the pass.
-  static Result<ForwardPass> Create(const Model& model, int64_t max_rows = kMaxRows);
+  // Allocates scratch for up to `max_rows` (1 .. kMaxRows). `model` must outlive the pass. The
+  // residual rows `taps` (numbered as in ForwardRequest) of each call are gathered on the backend.
+  static Result<ForwardPass> Create(const Model& model, int64_t max_rows = kMaxRows,
+                                    std::vector<int> taps = {});
 
   // Feeds ids at sequence.position() and moves it on. kOutOfRange for an id outside the vocabulary,
   // for no ids, or past max_positions: then nothing has changed. After any other error the sequence
@@ -41,15 +55,38 @@ class ForwardPass {
   Result<ForwardOutput> Run(Sequence& sequence, std::span<const int32_t> ids,
                             const ForwardRequest& request = {});
 
+  // Feeds several sequences at once, each named once, max_rows() rows at most in all. Gives the
+  // logits of each slice, [rows asked for, vocab_size], on the host. Errors as Run's; a sequence
+  // whose rows wait in a window is unharmed by any.
+  Result<std::vector<std::vector<float>>> RunSlices(std::span<const PassSlice> slices);
+
+  // Makes the first `rows` rows of the window part of the sequence and empties the window.
+  // `sequence` is the one that was verified and has not moved since (checked).
+  Status Commit(Sequence& sequence, VerifyWindow& window, int64_t rows);
+
+  int64_t max_rows() const { return max_rows_; }
+  // [rows of the last piece or of all slices in order, taps * hidden], tap by tap in the order
+  // given to Create; the backend's memory, until the next call.
+  ConstRows taps() const { return taps_; }
+
  private:
   explicit ForwardPass(const Model& model) : model_(&model) {}
-  Status RunRows(Sequence& sequence, std::span<const int32_t> ids, const ForwardRequest& request,
-                 bool last_piece, ForwardOutput& output);
-  Status RunAttention(const ModelLayer& layer, Sequence::Layer& state, int64_t position,
-                      KvType kv_type, int64_t rows);
-  Status RunDeltaNet(const ModelLayer& layer, Sequence::Layer& state, int64_t rows);
+  Status CheckSlice(const PassSlice& slice) const;
+  // `host_taps` (may be null) takes the residual rows of `request`.
+  Status RunLayers(std::span<const PassSlice> slices, const ForwardRequest* request,
+                   ForwardOutput* host_taps);
+  Status Tap(int index, Rows hidden, const ForwardRequest* request, ForwardOutput* host_taps);
+  Status RunAttention(const ModelLayer& layer, size_t index, std::span<const PassSlice> slices,
+                      int64_t rows);
+  Status RunDeltaNet(const ModelLayer& layer, size_t index, std::span<const PassSlice> slices,
+                     int64_t rows);
   Status RunMlp(const ModelLayer& layer, int64_t rows);
-  Status RunHead(int64_t first_row, int64_t rows, ForwardOutput& output);
+  // A row of the last call whose logits are appended to `out`.
+  struct HeadRow {
+    int64_t row;
+    std::vector<float>* out;
+  };
+  Status RunHead(std::span<const HeadRow> rows);
   Rows Scratch(const Buffer& buffer, int64_t rows, int64_t cols) const {
     return {buffer.floats(), rows, cols};
   }
@@ -61,6 +98,9 @@ class ForwardPass {
   Buffer qkv_, conv_, z_, a_, b_, rule_;  // DeltaNet
   Buffer gate_, up_;                      // MLP
   Buffer logits_;                         // [head rows, vocab]
+  std::vector<int> tap_indices_;
+  Buffer tap_rows_;  // [rows, taps * hidden]
+  ConstRows taps_;
 };
 
 }  // namespace hallmark

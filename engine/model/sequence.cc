@@ -10,10 +10,14 @@
 namespace hallmark {
 
 Result<Sequence> Sequence::Create(Backend& backend, const ModelConfig& config, KvType kv_type) {
+  return Create(std::make_shared<KvPool>(backend, config, KvPoolOptions{.type = kv_type}), config);
+}
+
+Result<Sequence> Sequence::Create(std::shared_ptr<KvPool> pool, const ModelConfig& config) {
+  Backend& backend = pool->backend();
   Sequence sequence;
-  sequence.backend_ = &backend;
+  sequence.pool_ = std::move(pool);
   sequence.config_ = &config;
-  sequence.kv_type_ = kv_type;
   sequence.layers_.resize(config.layers.size());
   const DeltaNetGeometry geometry = DeltaNetGeometryOf(config);
   const size_t state_bytes = static_cast<size_t>(geometry.state_elements()) * sizeof(float);
@@ -30,18 +34,62 @@ Result<Sequence> Sequence::Create(Backend& backend, const ModelConfig& config, K
   return sequence;
 }
 
-Status Sequence::Reserve(int64_t tokens) {
-  const size_t pages = static_cast<size_t>((tokens + kKvPageTokens - 1) / kKvPageTokens);
-  const size_t page_bytes = KvPageBytes(kv_type_, config_->kv_heads, config_->head_dim);
+Result<Sequence> Sequence::Fork() const {
+  if (failed_) return Fail(Code::kInternal, "the sequence was lost in an earlier failed pass");
+  Backend& backend = pool_->backend();
+  Sequence fork;
+  fork.pool_ = pool_;
+  fork.config_ = config_;
+  fork.position_ = position_;
+  fork.layers_.resize(layers_.size());
+  const auto copy = [&](const Buffer& from, Buffer& to) -> Status {
+    to = TRY(backend.Allocate(from.bytes()));
+    return backend.Copy(to.data(), from.data(), from.bytes());
+  };
+  for (size_t i = 0; i < layers_.size(); ++i) {
+    if (config_->layers[i] != LayerKind::kDeltaNet) continue;
+    TRY(copy(layers_[i].delta_net.state, fork.layers_[i].delta_net.state));
+    TRY(copy(layers_[i].delta_net.window, fork.layers_[i].delta_net.window));
+  }
+  // Only pages that hold something: room that was reserved ahead stays with the original.
+  const size_t used = static_cast<size_t>((position_ + kKvPageTokens - 1) / kKvPageTokens);
+  for (size_t i = 0; i < used; ++i) fork.SetPage(i, pages_[i]);
+  return fork;
+}
+
+void Sequence::SetPage(size_t index, KvPageRef page) {
+  if (index == pages_.size()) pages_.emplace_back();
+  std::byte* base = static_cast<std::byte*>(page->data());
+  pages_[index] = std::move(page);
+  size_t attention = 0;
   for (size_t i = 0; i < layers_.size(); ++i) {
     if (config_->layers[i] != LayerKind::kAttention) continue;
-    AttentionState& layer = layers_[i].attention;
-    while (layer.pages.size() < pages) {
-      layer.pages.push_back(TRY(backend_->Allocate(page_bytes)));
-      layer.addresses.push_back(static_cast<std::byte*>(layer.pages.back().data()));
+    std::vector<std::byte*>& addresses = layers_[i].pages;
+    addresses.resize(pages_.size());
+    addresses[index] = base + pool_->layer_offset(attention++);
+  }
+}
+
+Status Sequence::Reserve(int64_t tokens) {
+  const size_t first = static_cast<size_t>(position_ / kKvPageTokens);
+  const size_t end = static_cast<size_t>((tokens + kKvPageTokens - 1) / kKvPageTokens);
+  for (size_t i = first; i < end; ++i) {
+    if (i < pages_.size() && pages_[i].use_count() == 1) continue;
+    KvPageRef page = TRY(pool_->Take());
+    if (i < pages_.size()) {
+      TRY(pool_->backend().Copy(page->data(), pages_[i]->data(), pool_->page_bytes()));
     }
+    SetPage(i, std::move(page));
   }
   return {};
+}
+
+size_t Sequence::bytes() const {
+  size_t total = pages_.size() * pool_->page_bytes();
+  for (const Layer& layer : layers_) {
+    total += layer.delta_net.state.bytes() + layer.delta_net.window.bytes();
+  }
+  return total;
 }
 
 Result<std::string> Sequence::StateDigest() const {
@@ -50,11 +98,11 @@ Result<std::string> Sequence::StateDigest() const {
   std::vector<std::byte> host;
   auto add = [&](const void* source, size_t bytes) -> Status {
     host.resize(bytes);
-    TRY(backend_->Download(host.data(), source, bytes));
+    TRY(pool_->backend().Download(host.data(), source, bytes));
     hash.Update(host);
     return {};
   };
-  const size_t page_bytes = KvPageBytes(kv_type_, config_->kv_heads, config_->head_dim);
+  const size_t page_bytes = KvPageBytes(kv_type(), config_->kv_heads, config_->head_dim);
   const size_t row_bytes = page_bytes / (2 * kKvPageTokens);
   for (size_t i = 0; i < layers_.size(); ++i) {
     const Layer& layer = layers_[i];
@@ -64,7 +112,7 @@ Result<std::string> Sequence::StateDigest() const {
       continue;
     }
     for (int64_t start = 0; start < position_; start += kKvPageTokens) {
-      const std::byte* page = layer.attention.addresses[static_cast<size_t>(start / kKvPageTokens)];
+      const std::byte* page = layer.pages[static_cast<size_t>(start / kKvPageTokens)];
       const size_t used =
           static_cast<size_t>(std::min<int64_t>(kKvPageTokens, position_ - start)) * row_bytes;
       TRY(add(page, used));                   // K rows in use

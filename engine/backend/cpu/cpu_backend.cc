@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/backend/cpu/cpu_backend.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -65,6 +66,11 @@ class CpuBackend : public Backend {
     return {};
   }
 
+  Status Copy(void* destination, const void* source, size_t bytes) override {
+    if (bytes > 0) std::memcpy(destination, source, bytes);
+    return {};
+  }
+
   Result<Buffer> LoadVector(const TensorView& tensor) override {
     const size_t count = static_cast<size_t>(tensor.elements());
     Buffer buffer = TRY(Allocate(count * sizeof(float)));
@@ -98,6 +104,13 @@ class CpuBackend : public Backend {
 
   Status Linear(const LinearWeight& weight, ConstRows x, Rows y) override {
     return static_cast<const CpuLinear&>(weight).Run(x, y, pool_);
+  }
+
+  Status CopyColumns(ConstRows x, int64_t column, Rows out) override {
+    for (int64_t row = 0; row < x.rows; ++row) {
+      std::copy_n(x.data + row * x.cols, x.cols, out.data + row * out.cols + column);
+    }
+    return {};
   }
 
   Status Add(Rows x, ConstRows y) override {
