@@ -56,7 +56,11 @@ Json StatementJson(const std::vector<FileDigest>& subjects, const Json& core, co
   return {{"_type", "https://in-toto.io/Statement/v1"},
           {"subject", list},
           {"predicateType", "urn:hallmark:receipt/run/v1"},
-          {"predicate", {{"core", core}, {"core_sha256", CoreDigest(core)}, {"context", context}}}};
+          {"predicate",
+           {{"core", core},
+            {"core_sha256", CoreDigest(core)},
+            {"context", context},
+            {"context_sha256", Sha256Hex(CanonicalJson(context))}}}};
 }
 
 std::string ReceiptName(Level level, const std::string& arithmetic,

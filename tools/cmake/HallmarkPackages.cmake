@@ -6,6 +6,7 @@ find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(Threads REQUIRED)
 find_library(HALLMARK_PCRE2 NAMES pcre2-8 REQUIRED)
+find_library(HALLMARK_SODIUM NAMES sodium REQUIRED)
 find_library(HALLMARK_UTF8PROC NAMES utf8proc REQUIRED)
 # The distribution's own Python first: python3-jsonschema is installed for that one.
 if(NOT DEFINED Python3_EXECUTABLE AND EXISTS /usr/bin/python3)

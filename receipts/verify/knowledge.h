@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Knowledge: all that a verifier knows before it sees a receipt, read from the embedded documents
+// and indexed. Levels, clauses, policies and rules are whatever the documents name: a new level is
+// a new file in receipts/must_pass and one in receipts/policies, and its rules in rules.json.
+#ifndef HALLMARK_RECEIPTS_VERIFY_KNOWLEDGE_H_
+#define HALLMARK_RECEIPTS_VERIFY_KNOWLEDGE_H_
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/json.h"
+#include "receipts/verify/embedded.h"
+#include "receipts/verify/json_schema.h"
+#include "receipts/verify/policy.h"
+#include "receipts/verify/prompt_rule.h"
+
+namespace hallmark::verify {
+
+struct GoldenModel {
+  std::string name;
+  std::map<std::string, std::string> files;  // name to SHA-256; all must match
+  std::vector<std::string> cases;            // "clause/case"
+};
+
+struct LevelList {
+  std::string name;
+  std::string sha256;
+  std::vector<std::string> cases;
+  std::vector<GoldenModel> golden_models;
+};
+
+struct GoldenFile {
+  uint64_t bytes = 0;
+  std::string sha256;
+};
+
+// A count that a tolerance row measured, and the count that says what was allowed.
+struct CountBound {
+  std::string measured;  // a glob over names of counts; empty where only the allowance is stated
+  std::string allowed;
+  std::string tolerance;  // register id without the model's name before and the cache type behind
+};
+
+// What a row of some cases must hold beyond its shape.
+struct RowRule {
+  std::string clause;
+  std::string cases;                         // a glob
+  bool bits = true;                          // digests are compared; else a tolerance decides
+  std::map<std::string, uint64_t> at_least;  // every count the row has, and its least value
+  std::vector<CountBound> bounds;
+  std::vector<std::string> vectors;  // golden files behind the row; {model} stands for a name
+  std::string alike;  // passed rows of one word compare the same thing: same digests, same counts
+  bool per_row = false;  // "rows=N" in the case's name: counts grow with N
+};
+
+// What a published receipt holds for one golden model and one setting.
+struct Pin {
+  std::string arithmetic;
+  std::string model;
+  std::string level;
+  std::string checkpoint;  // sha256 of its list of files
+  std::string drafter;     // the same; empty without one
+  Json settings;
+  Json prompts;
+  std::string core_sha256;
+  std::map<std::string, Json> rows;  // by "clause/case"
+};
+
+struct Knowledge {
+  std::string contract_sha256;
+  int64_t contract_version = 0;
+  std::set<std::string> clauses;
+  std::vector<LevelList> levels;  // lowest first
+  std::string tolerances_sha256;
+  std::map<std::string, double> tolerances;
+  std::map<std::string, std::string> arithmetics;  // backend to this build's id
+  std::map<std::string, GoldenFile> golden_files;
+  std::vector<RowRule> rules;
+  std::vector<PromptRule> prompts;
+  std::map<std::string, std::map<std::string, Json>> shared_rows;  // arithmetic, "clause/case"
+  std::vector<Pin> pins;
+  std::map<std::string, Policy> policies;
+  std::map<std::string, int> case_levels;  // "clause/case" to the rank of the list that names it
+  JsonSchema receipt_schema;
+  JsonSchema policy_schema;
+  JsonSchema waivers_schema;
+
+  int RankOf(std::string_view level) const;               // -1 when unknown
+  int LevelOfCase(const std::string& name) const;         // -1 when unknown
+  const Policy* PolicyOf(const std::string& name) const;  // null when unknown
+  // The rule of a case, or null: then only what holds for every row is checked.
+  const RowRule* RuleOf(std::string_view clause, std::string_view case_name) const;
+};
+
+// kMalformed, kUnsupported or kNotFound when a document is missing or not what its schema says.
+Result<Knowledge> ReadKnowledge(const Documents& documents);
+// What this build embeds. Aborts if that cannot be read: the build is broken then.
+const Knowledge& BuiltInKnowledge();
+
+// kMalformed with the pointer of the first fault of `json` against `schema`.
+Status CheckShape(const JsonSchema& schema, const Json& json, const std::string& file);
+
+}  // namespace hallmark::verify
+
+#endif  // HALLMARK_RECEIPTS_VERIFY_KNOWLEDGE_H_
