@@ -91,6 +91,10 @@ uint64_t SamplerKey(uint64_t seed, uint64_t position, uint64_t token) {
 
 double SamplerUniform(uint64_t key) { return static_cast<double>(key >> 11) * 0x1p-53 + 0x1p-54; }
 
+double SamplerNoise(uint64_t seed, uint64_t position, uint64_t token) {
+  return -Log(-Log(SamplerUniform(SamplerKey(seed, position, token))));
+}
+
 Result<int32_t> SampleToken(std::span<const float> logits, const SamplingParams& params,
                             uint64_t position) {
   TRY(CheckSamplingParams(params));
@@ -116,8 +120,7 @@ Result<int32_t> SampleToken(std::span<const float> logits, const SamplingParams&
   for (const Candidate& candidate : kept) {
     const double scaled = static_cast<double>(candidate.logit) / temperature;
     if (scaled < floor) break;  // in descending order: the rest are lower still
-    const double u = SamplerUniform(SamplerKey(params.seed, position, candidate.id));
-    const double score = scaled - Log(-Log(u));
+    const double score = scaled + SamplerNoise(params.seed, position, candidate.id);
     if (score > best) {
       best = score;
       token = candidate.id;

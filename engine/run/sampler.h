@@ -33,6 +33,8 @@ Status CheckSamplingParams(const SamplingParams& params);
 uint64_t SamplerKey(uint64_t seed, uint64_t position, uint64_t token);
 // (key >> 11) * 2^-53 + 2^-54, in (0, 1].
 double SamplerUniform(uint64_t key);
+// What a candidate's scaled logit is raised by: -ln(-ln u).
+double SamplerNoise(uint64_t seed, uint64_t position, uint64_t token);
 
 // Draws the token at `position` (the prompt's length for the first reply token) from fp32 logits
 // indexed by token id. kOutOfRange if a logit is NaN or +infinity, or if none is finite.

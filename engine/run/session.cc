@@ -2,7 +2,6 @@
 #include "engine/run/session.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -13,16 +12,12 @@
 #include "engine/model/forward.h"
 #include "engine/model/model.h"
 #include "engine/model/sequence.h"
+#include "engine/run/model_target.h"
+#include "engine/run/scheduler.h"
 #include "engine/text/tokenizer.h"
 
 namespace hallmark {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 Result<std::unique_ptr<Backend>> MakeBackend(const SessionOptions& options) {
   if (options.device != "cpu") {
@@ -43,20 +38,6 @@ Result<std::unique_ptr<Backend>> MakeBackend(const SessionOptions& options) {
 
 }  // namespace
 
-std::string_view StopReasonName(StopReason reason) {
-  switch (reason) {
-    case StopReason::kMaxTokens:
-      return "max_tokens";
-    case StopReason::kStopToken:
-      return "stop_token";
-    case StopReason::kCaller:
-      return "caller";
-    case StopReason::kContext:
-      return "context";
-  }
-  return "max_tokens";
-}
-
 // Members in the order they depend on each other: the last is freed first.
 struct Session::Impl {
   SessionOptions options;
@@ -66,7 +47,8 @@ struct Session::Impl {
   std::vector<int32_t> stop_ids;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
-  std::optional<ForwardPass> pass;
+  std::unique_ptr<ModelTarget> target;
+  std::unique_ptr<Scheduler> scheduler;
 
   // Where the head's weights stand: what a logit that is not finite speaks against.
   Locator HeadPlace() const {
@@ -74,35 +56,6 @@ struct Session::Impl {
     const LinearSource& head = *inventory->head;
     if (const auto* plain = std::get_if<PlainLinear>(&head.weights)) return plain->weight.where();
     return std::get<Exl3Group>(head.weights).trellis.where();
-  }
-
-  // Said here, where the file is known: no pass could hold these positions.
-  Status CheckLength(size_t tokens) const {
-    const int64_t positions = model->config.max_positions;
-    if (static_cast<int64_t>(tokens) <= positions) return {};
-    return Fail(Code::kOutOfRange,
-                std::to_string(tokens) + " tokens, the model's max_position_embeddings is " +
-                    std::to_string(positions),
-                {.file = checkpoint->folder() + "/config.json"});
-  }
-
-  // Feeds `ids` to `sequence`, `chunk` at a time (0: all at once).
-  Result<ForwardOutput> Feed(Sequence& sequence, std::span<const int32_t> ids, int64_t chunk,
-                             LogitRows logits) {
-    TRY(CheckLength(ids.size()));
-    if (chunk < 0) return Fail(Code::kOutOfRange, "expected a chunk of 0 (all) or more rows");
-    const size_t step = chunk == 0 ? std::max<size_t>(ids.size(), 1) : static_cast<size_t>(chunk);
-    ForwardOutput all;
-    size_t done = 0;
-    do {
-      const auto piece = ids.subspan(done, std::min(step, ids.size() - done));
-      const bool last = done + piece.size() == ids.size();
-      const LogitRows rows = last || logits == LogitRows::kAll ? logits : LogitRows::kNone;
-      ForwardOutput output = TRY(pass->Run(sequence, piece, {.logits = rows}));
-      all.logits.insert(all.logits.end(), output.logits.begin(), output.logits.end());
-      done += piece.size();
-    } while (done < ids.size());
-    return all;
   }
 };
 
@@ -123,64 +76,72 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
   TRY(CheckFiniteScales(*impl->inventory));
   impl->backend = TRY(MakeBackend(options));
   impl->model = TRY(Model::Load(*impl->inventory, impl->checkpoint->config(), *impl->backend));
-  impl->pass = TRY(ForwardPass::Create(*impl->model));
+  const int64_t vocab = impl->model->config.vocab;
+  const TargetInfo info{
+      .drawable_ids =
+          impl->tokenizer ? std::min<int64_t>(vocab, impl->tokenizer->vocab_size()) : vocab,
+      .positions_where = {.file = directory + "/config.json"},
+      .head_where = impl->HeadPlace()};
+  if (options.context < 0) {
+    return Fail(Code::kOutOfRange, "expected 0 (as memory allows) or more positions",
+                {.flag = "--context"});
+  }
+  const KvPoolOptions pages{.type = options.kv,
+                            .max_pages = (options.context + kKvPageTokens - 1) / kKvPageTokens,
+                            .poison = options.poison_pages};
+  impl->target = TRY(ModelTarget::Create(*impl->model, pages, info));
+  impl->scheduler =
+      TRY(Scheduler::Create(*impl->target, impl->stop_ids,
+                            {.max_streams = options.streams, .kept_bytes = options.kept_bytes}));
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
 Result<Generation> Session::Generate(const GenerateRequest& request) {
-  TRY(CheckSamplingParams(request.sampling));
-  if (request.prompt.empty()) return Fail(Code::kOutOfRange, "the prompt has no tokens");
-  if (request.max_tokens < 0) {
-    return Fail(Code::kOutOfRange, "expected 0 or more tokens", {.flag = "--max-tokens"});
+  if (impl_->scheduler->in_round()) {
+    return Fail(Code::kUnsupported, "a callback asked for a generation inside its own round");
   }
-  Sequence sequence =
-      TRY(Sequence::Create(*impl_->backend, impl_->model->config, impl_->options.kv));
-  Generation generation;
-  auto start = Clock::now();
-  ForwardOutput output =
-      TRY(impl_->Feed(sequence, request.prompt, request.prompt_chunk, LogitRows::kLast));
-  generation.prompt_seconds = SecondsSince(start);
-  start = Clock::now();
-  const size_t drawable = static_cast<size_t>(drawable_ids());
-  while (static_cast<int64_t>(generation.ids.size()) < request.max_tokens) {
-    const std::span<const float> logits = std::span(output.logits).first(drawable);
-    auto drawn = SampleToken(logits, request.sampling, static_cast<uint64_t>(sequence.position()));
-    if (!drawn.has_value()) {
-      Error error = std::move(drawn).error();
-      error.where = impl_->HeadPlace();
-      return Fail(std::move(error));
-    }
-    const int32_t token = *drawn;
-    generation.ids.push_back(token);
-    if (request.on_token && !request.on_token(token)) {
-      generation.stop = StopReason::kCaller;
-      break;
-    }
-    const auto& stops = impl_->stop_ids;
-    if (!request.ignore_stop && std::find(stops.begin(), stops.end(), token) != stops.end()) {
-      generation.stop = StopReason::kStopToken;
-      break;
-    }
-    if (static_cast<int64_t>(generation.ids.size()) == request.max_tokens) break;
-    if (sequence.position() == impl_->model->config.max_positions) {
-      generation.stop = StopReason::kContext;
-      break;
-    }
-    output = TRY(impl_->pass->Run(sequence, {&token, 1}, {.logits = LogitRows::kLast}));
-    ++generation.rounds;
+  const StreamId id = TRY(Submit(request));
+  while (!IsDone(id)) {
+    TRY(Round());
   }
-  generation.decode_seconds = SecondsSince(start);
-  return generation;
+  return Take(id);
 }
 
+Result<StreamId> Session::Submit(GenerateRequest request) {
+  return impl_->scheduler->Submit(std::move(request));
+}
+Result<bool> Session::Round() { return impl_->scheduler->Round(); }
+bool Session::Cancel(StreamId id) { return impl_->scheduler->Cancel(id); }
+bool Session::IsDone(StreamId id) const { return impl_->scheduler->IsDone(id); }
+Result<Generation> Session::Take(StreamId id) { return impl_->scheduler->Take(id); }
+Target& Session::target() { return *impl_->target; }
+
 Result<std::vector<float>> Session::Logits(std::span<const int32_t> ids, int64_t chunk) {
+  const int64_t positions = impl_->model->config.max_positions;
+  if (static_cast<int64_t>(ids.size()) > positions) {
+    return Fail(Code::kOutOfRange,
+                std::to_string(ids.size()) + " tokens, the model's max_position_embeddings is " +
+                    std::to_string(positions),
+                impl_->target->info().positions_where);
+  }
+  if (chunk < 0) return Fail(Code::kOutOfRange, "expected a chunk of 0 (all) or more rows");
+  // Scratch of its own: streams may be active.
+  ForwardPass pass = TRY(ForwardPass::Create(*impl_->model));
   Sequence sequence =
       TRY(Sequence::Create(*impl_->backend, impl_->model->config, impl_->options.kv));
-  ForwardOutput output = TRY(impl_->Feed(sequence, ids, chunk, LogitRows::kAll));
-  const auto bad = std::find_if(output.logits.begin(), output.logits.end(),
-                                [](float logit) { return !std::isfinite(logit); });
-  if (bad == output.logits.end()) return std::move(output.logits);
-  const int64_t index = bad - output.logits.begin();
+  std::vector<float> logits;
+  const size_t step = chunk == 0 ? std::max<size_t>(ids.size(), 1) : static_cast<size_t>(chunk);
+  size_t done = 0;
+  do {
+    const auto piece = ids.subspan(done, std::min(step, ids.size() - done));
+    ForwardOutput output = TRY(pass.Run(sequence, piece, {.logits = LogitRows::kAll}));
+    logits.insert(logits.end(), output.logits.begin(), output.logits.end());
+    done += piece.size();
+  } while (done < ids.size());
+  const auto bad =
+      std::find_if(logits.begin(), logits.end(), [](float x) { return !std::isfinite(x); });
+  if (bad == logits.end()) return logits;
+  const int64_t index = bad - logits.begin();
   return Fail(Code::kOutOfRange,
               "the logit of token " + std::to_string(index % vocab_size()) + " at position " +
                   std::to_string(index / vocab_size()) + " is not finite",
@@ -196,10 +157,7 @@ const Model& Session::model() const { return *impl_->model; }
 const std::vector<int32_t>& Session::stop_ids() const { return impl_->stop_ids; }
 const SessionOptions& Session::options() const { return impl_->options; }
 int64_t Session::vocab_size() const { return impl_->model->config.vocab; }
-int64_t Session::drawable_ids() const {
-  const int64_t vocab = vocab_size();
-  return impl_->tokenizer ? std::min<int64_t>(vocab, impl_->tokenizer->vocab_size()) : vocab;
-}
+int64_t Session::drawable_ids() const { return impl_->target->info().drawable_ids; }
 std::string Session::backend_name() const { return impl_->backend->name(); }
 std::string Session::tier() const { return impl_->backend->tier(); }
 

@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Session: the one header outsiders include. Opens a checkpoint on a backend and generates from it.
-// Not thread-safe. Determinism: ids and logits are a function of checkpoint, ids, settings and
-// backend arithmetic, never of threads, tier or how a prompt is cut.
+// Session: the one header outsiders include. Opens a checkpoint, with a drafter if there is one, on
+// a backend and generates from it: one request at a time with Generate, or up to eight streams that
+// share rounds with Submit, Round and Take. Not thread-safe.
+//
+// Determinism: ids and logits are a function of checkpoint, ids, sampling settings and backend
+// arithmetic, never of threads, tier, drafts, kept states, neighbours, or how a prompt is cut.
 #ifndef HALLMARK_ENGINE_RUN_SESSION_H_
 #define HALLMARK_ENGINE_RUN_SESSION_H_
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/backend/geometry.h"
 #include "engine/base/result.h"
-#include "engine/run/sampler.h"
+#include "engine/run/generation.h"
+#include "engine/run/stream_id.h"
 
 namespace hallmark {
 
 class Checkpoint;
+class Target;
 class Tokenizer;
 struct CheckpointInventory;
 struct Model;
@@ -29,27 +32,13 @@ struct SessionOptions {
   std::string tier;            // a CpuTierName; empty: the best the machine has
   int threads = 0;             // 0: as many as the machine has
   KvType kv = KvType::kBf16;
-};
-
-struct GenerateRequest {
-  std::vector<int32_t> prompt;  // token ids, at least one
-  int64_t max_tokens = 256;     // generated ids at most; 0 generates none
-  SamplingParams sampling;
-  bool ignore_stop = false;  // go on past stop ids
-  int64_t prompt_chunk = 0;  // rows fed at once; 0: as many as fit. Changes no bit
-  // Called with each generated id; returning false ends the run. May be empty.
-  std::function<bool(int32_t)> on_token;
-};
-
-enum class StopReason { kMaxTokens, kStopToken, kCaller, kContext };
-std::string_view StopReasonName(StopReason reason);  // "max_tokens", "stop_token", ...
-
-struct Generation {
-  std::vector<int32_t> ids;  // generated, the stop id included when one was drawn
-  StopReason stop = StopReason::kMaxTokens;
-  int64_t rounds = 0;  // forward passes after the prompt's
-  double prompt_seconds = 0;
-  double decode_seconds = 0;
+  int streams = 8;  // that run at once, 1 .. 8; further requests wait
+  // Positions that all streams together may hold, in whole pages of 256; 0: as memory allows. A
+  // request is promised its prompt and max_tokens when it is admitted.
+  int64_t context = 0;
+  size_t kept_bytes = size_t{1} << 30;  // bound of kept states; 0: none are kept
+  // Fill key/value pages with NaN before use: what reads a key that was never stored then shows.
+  bool poison_pages = false;
 };
 
 class Session {
@@ -59,7 +48,20 @@ class Session {
                                                const SessionOptions& options = {});
   ~Session();
 
+  // Runs one request, and whatever else is active, until it is done.
   Result<Generation> Generate(const GenerateRequest& request);
+
+  // Queues a request: first in, first out. kOutOfRange names what is wrong in it; kResource says
+  // that it could never fit.
+  Result<StreamId> Submit(GenerateRequest request);
+  // One round of all active streams; false when there is none left. Callbacks may Submit, Cancel
+  // and Take, not ask for another round.
+  Result<bool> Round();
+  // Ends a stream at any point; what it drew can be taken. False when it was done already.
+  bool Cancel(StreamId id);
+  bool IsDone(StreamId id) const;
+  // The outcome of a finished stream, once: its generation, or the error that ended it alone.
+  Result<Generation> Take(StreamId id);
 
   // fp32 logits [ids, vocab] of a fresh sequence fed `ids`, `chunk` rows at a time (0: all).
   // kOutOfRange when one is not finite.
@@ -70,6 +72,8 @@ class Session {
   const Checkpoint& checkpoint() const;
   const CheckpointInventory& inventory() const;
   const Model& model() const;
+  // What the streams run on; for suites that drive it themselves, while no stream is active.
+  Target& target();
   const std::vector<int32_t>& stop_ids() const;
   const SessionOptions& options() const;
   int64_t vocab_size() const;
