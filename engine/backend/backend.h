@@ -55,6 +55,8 @@ class EmbeddingTable {
   int64_t cols = 0;
 };
 
+class DraftOps;
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -62,6 +64,10 @@ class Backend {
   // What ran, for receipts: "cpu" and e.g. "avx2".
   virtual std::string name() const = 0;
   virtual std::string tier() const = 0;
+
+  // What drafters need beside the operations below (draft_ops.h); null where there is none. Lives
+  // as long as the backend.
+  virtual DraftOps* draft_ops() { return nullptr; }
 
   // Memory. Allocate gives kResource when there is none; contents are undefined.
   virtual Result<Buffer> Allocate(size_t bytes) = 0;

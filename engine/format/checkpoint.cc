@@ -1,269 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/format/checkpoint.h"
 
-#include <algorithm>
-#include <filesystem>
-#include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
-#include "engine/format/json_view.h"
-#include "engine/format/safetensors.h"
-#include "engine/format/shard_index.h"
+#include "engine/format/tensor_sorter.h"
 
 namespace hallmark {
 namespace {
 
 constexpr const char* kConfig = "config.json";
 constexpr const char* kGeneration = "generation_config.json";
-constexpr const char* kQuantization = "quantization_config.json";
-constexpr const char* kSingle = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
-
-std::string Join(const std::string& folder, const std::string& name) {
-  return folder.empty() || folder.back() == '/' ? folder + name : folder + "/" + name;
-}
-
-bool Exists(const std::string& path) {
-  std::error_code error;
-  return std::filesystem::exists(path, error);
-}
-
-// The names in the folder that end in .safetensors, sorted.
-Result<std::vector<std::string>> WeightFiles(const std::string& folder) {
-  std::error_code error;
-  std::vector<std::string> names;
-  std::filesystem::directory_iterator at(folder, error);
-  for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    std::string name = at->path().filename().string();
-    if (name.ends_with(".safetensors")) names.push_back(std::move(name));
-  }
-  if (error) {
-    return Fail(Code::kIo, "cannot list the folder: " + error.message(), {.file = folder});
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-// "<stem>-00001-of-00003.safetensors": a name that belongs to a set of shards.
-bool IsShardName(std::string_view name) {
-  constexpr std::string_view kTail = "-00000-of-00000.safetensors";
-  if (name.size() <= kTail.size()) return false;
-  name.remove_prefix(name.size() - kTail.size());
-  for (size_t i = 0; i < kTail.size(); ++i) {
-    const bool digit = name[i] >= '0' && name[i] <= '9';
-    if (kTail[i] == '0' ? !digit : name[i] != kTail[i]) return false;
-  }
-  return true;
-}
-
-std::string Quoted(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "\"" : ", \"") + name + "\"";
-  return text;
-}
-
-// Files of the folder that look like part of this model and that the index does not name.
-std::vector<std::string> Strangers(const std::vector<std::string>& present,
-                                   const std::vector<std::string>& listed) {
-  std::vector<std::string> strangers;
-  for (const std::string& name : present) {
-    const bool known = std::binary_search(listed.begin(), listed.end(), name);
-    if (!known && (name == kSingle || IsShardName(name))) strangers.push_back(name);
-  }
-  return strangers;
-}
-
-// Refuses a tensor that two shards hold. `tensors` is sorted by name.
-Status CheckHeldOnce(std::span<const TensorView> tensors) {
-  for (size_t i = 1; i < tensors.size(); ++i) {
-    if (tensors[i].name == tensors[i - 1].name) {
-      return Fail(Code::kMismatch, "the tensor is also in " + tensors[i - 1].file,
-                  tensors[i].where());
-    }
-  }
-  return {};
-}
-
-// The index and the shards name the same tensors, in the same files, of the same total size.
-Status CheckAgainstIndex(const ShardIndex& index, const std::string& folder,
-                         std::span<const TensorView> tensors) {
-  for (const TensorView& tensor : tensors) {
-    if (index.weight_map.contains(tensor.name)) continue;
-    size_t missing = 0;
-    for (const TensorView& other : tensors) missing += !index.weight_map.contains(other.name);
-    Locator where = tensor.where();
-    return Fail(Code::kMismatch,
-                "the index is incomplete: " + std::to_string(missing) +
-                    " tensors of the shards are not in it, this one first",
-                std::move(where));
-  }
-  uint64_t total = 0;
-  for (const auto& [name, file] : index.weight_map) {
-    const TensorView* tensor = FindTensor(tensors, name);
-    const std::string wanted = Join(folder, file);
-    if (tensor == nullptr) {
-      Locator where = index.At(name);
-      where.file = wanted;
-      return Fail(Code::kMismatch, "the index puts the tensor in this shard, whose header lacks it",
-                  std::move(where));
-    }
-    if (tensor->file != wanted) {
-      return Fail(Code::kMismatch,
-                  "the index puts the tensor in \"" + file + "\", but it is in " + tensor->file,
-                  index.At(name));
-    }
-    total += tensor->bytes.size();
-  }
-  if (index.total_size && *index.total_size != total) {
-    return Fail(Code::kMismatch,
-                "the index says " + std::to_string(*index.total_size) +
-                    " bytes, the tensors have " + std::to_string(total),
-                {.file = index.file, .pointer = "/metadata/total_size"});
-  }
-  return {};
-}
 
 }  // namespace
 
 Result<Checkpoint> Checkpoint::Open(const std::string& folder) {
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error)) {
-    return Fail(Exists(folder) ? Code::kUnsupported : Code::kNotFound,
-                "expected a folder with a checkpoint", {.file = folder});
-  }
-  Checkpoint checkpoint;
-  checkpoint.folder_ = folder;
+  Checkpoint checkpoint(TRY(CheckpointFolder::Open(folder)));
   TRY(checkpoint.ReadConfigs());
-  TRY(checkpoint.ReadShards());
+  TRY(checkpoint.folder_.ReadWeights());
   if (checkpoint.quantization_) {
-    TRY(CheckStorage(*checkpoint.quantization_, checkpoint.tensors_));
+    TRY(CheckStorage(*checkpoint.quantization_, checkpoint.tensors()));
   }
-  std::sort(checkpoint.files_.begin(), checkpoint.files_.end(),
-            [](const CheckpointFile& a, const CheckpointFile& b) { return a.name < b.name; });
   return checkpoint;
 }
 
-Result<Json> Checkpoint::ReadFile(const std::string& name) {
-  const std::string path = Join(folder_, name);
-  Json document = TRY(ReadJsonFile(path));
-  const MappedFile file = TRY(MappedFile::Open(path));
-  files_.push_back({name, path, file.bytes().size()});
-  return document;
-}
-
 Status Checkpoint::ReadConfigs() {
-  const std::string config_path = Join(folder_, kConfig);
-  if (!HasEntry(config_path)) {
-    const bool weights = !TRY(WeightFiles(folder_)).empty();
-    return Fail(Code::kNotFound,
-                weights ? "the folder holds weights but no config.json: a conversion or download "
-                          "was interrupted"
-                        : "the folder has no config.json",
-                {.file = config_path});
+  const std::string config_path = folder_.PathOf(kConfig);
+  config_ = TRY(ModelConfigFromJson(folder_.config(), config_path));
+  TRY(AddStopIds(folder_.config(), config_path, config_.vocab, &stop_ids_));
+  if (folder_.Has(kGeneration)) {
+    const Json generation = TRY(folder_.ReadFile(kGeneration));
+    TRY(AddStopIds(generation, folder_.PathOf(kGeneration), config_.vocab, &stop_ids_));
   }
-  const Json root = TRY(ReadFile(kConfig));
-  config_ = TRY(ModelConfigFromJson(root, config_path));
-  TRY(AddStopIds(root, config_path, config_.vocab, &stop_ids_));
-
-  const std::string generation_path = Join(folder_, kGeneration);
-  if (HasEntry(generation_path)) {
-    const Json generation = TRY(ReadFile(kGeneration));
-    TRY(AddStopIds(generation, generation_path, config_.vocab, &stop_ids_));
-  }
-
-  // Up to three statements about the quantization; the one with tensor_storage is kept.
-  const auto add = [this](QuantizationConfig next) -> Status {
-    if (quantization_) TRY(CheckAgreement(*quantization_, next));
-    if (!quantization_ || !next.storage.empty()) quantization_ = std::move(next);
-    return {};
-  };
-  const JsonView view = TRY(JsonView::Of(root, config_path));
-  const auto text = TRY(view.Object("text_config"));
-  constexpr const char* kKey = "quantization_config";
-  if (const Json* inner = text ? text->Raw(kKey) : nullptr; inner != nullptr) {
-    TRY(add(TRY(ParseQuantizationConfig(*inner, config_path, text->At(kKey).pointer))));
-  }
-  if (const Json* outer = view.Raw(kKey); outer != nullptr) {
-    TRY(add(TRY(ParseQuantizationConfig(*outer, config_path, view.At(kKey).pointer))));
-  }
-  const std::string quantization_path = Join(folder_, kQuantization);
-  if (HasEntry(quantization_path)) {
-    const Json whole = TRY(ReadFile(kQuantization));
-    TRY(add(TRY(ParseQuantizationConfig(whole, quantization_path, ""))));
-  }
+  quantization_ = TRY(folder_.ReadQuantization());
   return {};
 }
 
-Status Checkpoint::MapShard(const std::string& name) {
-  const std::string path = Join(folder_, name);
-  MappedFile file = TRY(MappedFile::Open(path));
-  SafetensorsTable table = TRY(ParseSafetensors(file.bytes(), path));
-  shards_.push_back({name, path, file.bytes().size()});
-  files_.push_back(shards_.back());
-  tensors_.insert(tensors_.end(), std::make_move_iterator(table.tensors.begin()),
-                  std::make_move_iterator(table.tensors.end()));
-  maps_.push_back(std::move(file));
-  return {};
-}
-
-Status Checkpoint::ReadSingleFile() {
-  const std::vector<std::string> present = TRY(WeightFiles(folder_));
-  const std::vector<std::string> strangers = Strangers(present, {kSingle});
-  const bool single = HasEntry(Join(folder_, kSingle));
-  if (!single || !strangers.empty()) {
-    return Fail(single ? Code::kMismatch : Code::kNotFound,
-                strangers.empty() ? "the folder has neither model.safetensors nor an index"
-                                  : "shards without an index: " + Quoted(strangers),
-                {.file = Join(folder_, single ? strangers.front() : kIndex)});
-  }
-  return MapShard(kSingle);
-}
-
-Status Checkpoint::ReadShards() {
-  const std::string index_path = Join(folder_, kIndex);
-  if (!HasEntry(index_path)) return ReadSingleFile();
-
-  const ShardIndex index = TRY(ShardIndexFromJson(TRY(ReadFile(kIndex)), index_path));
-
-  const std::vector<std::string> listed = index.Files();
-  const std::vector<std::string> present = TRY(WeightFiles(folder_));
-  for (const auto& [tensor, name] : index.weight_map) {
-    if (Exists(Join(folder_, name))) continue;
-    Locator where = index.At(tensor);
-    where.file = Join(folder_, name);
-    std::string message = "the index names a shard that is absent";
-    std::vector<std::string> unnamed;
-    std::set_difference(present.begin(), present.end(), listed.begin(), listed.end(),
-                        std::back_inserter(unnamed));
-    if (!unnamed.empty()) message += "; files that it does not name: " + Quoted(unnamed);
-    return Fail(Code::kNotFound, std::move(message), std::move(where));
-  }
-  const std::vector<std::string> strangers = Strangers(present, listed);
-  if (!strangers.empty()) {
-    return Fail(Code::kMismatch, "the index does not name this shard, whose tensors would be lost",
-                {.file = Join(folder_, strangers.front())});
-  }
-  for (const std::string& name : listed) TRY(MapShard(name));
-  std::stable_sort(tensors_.begin(), tensors_.end(),
-                   [](const TensorView& a, const TensorView& b) { return a.name < b.name; });
-  TRY(CheckHeldOnce(tensors_));
-  return CheckAgainstIndex(index, folder_, tensors_);
-}
-
-const TensorView* Checkpoint::Find(std::string_view name) const {
-  return FindTensor(tensors_, name);
-}
+const TensorView* Checkpoint::Find(std::string_view name) const { return folder_.Find(name); }
 
 std::span<const TensorView> Checkpoint::WithPrefix(std::string_view prefix) const {
-  const auto begin = std::lower_bound(
-      tensors_.begin(), tensors_.end(), prefix,
-      [](const TensorView& tensor, std::string_view wanted) { return tensor.name < wanted; });
-  auto end = begin;
-  while (end != tensors_.end() && end->name.starts_with(prefix)) ++end;
-  return {begin, end};
+  return TensorsWithPrefix(tensors(), prefix);
 }
 
 }  // namespace hallmark

@@ -6,16 +6,14 @@
 #ifndef HALLMARK_ENGINE_FORMAT_CHECKPOINT_H_
 #define HALLMARK_ENGINE_FORMAT_CHECKPOINT_H_
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <utility>
 
-#include "engine/base/json.h"
-#include "engine/base/mapped_file.h"
 #include "engine/base/result.h"
+#include "engine/format/checkpoint_folder.h"
 #include "engine/format/generation_config.h"
 #include "engine/format/model_config.h"
 #include "engine/format/quantization_config.h"
@@ -23,17 +21,11 @@
 
 namespace hallmark {
 
-struct CheckpointFile {
-  std::string name;  // in the folder
-  std::string path;
-  uint64_t bytes = 0;
-};
-
 class Checkpoint {
  public:
   static Result<Checkpoint> Open(const std::string& folder);
 
-  const std::string& folder() const { return folder_; }
+  const std::string& folder() const { return folder_.path(); }
   const ModelConfig& config() const { return config_; }
   // Absent for a checkpoint that is not quantized.
   const std::optional<QuantizationConfig>& quantization() const { return quantization_; }
@@ -41,33 +33,24 @@ class Checkpoint {
   const StopIds& stop_ids() const { return stop_ids_; }
 
   // Every tensor of every shard, sorted by name. Views live as long as the checkpoint.
-  std::span<const TensorView> tensors() const { return tensors_; }
+  std::span<const TensorView> tensors() const { return folder_.tensors(); }
   // Null when there is none.
   const TensorView* Find(std::string_view name) const;
   // The tensors whose names begin with `prefix`.
   std::span<const TensorView> WithPrefix(std::string_view prefix) const;
 
   // The shards, and the files that were read beside them, in the order of their names.
-  std::span<const CheckpointFile> shards() const { return shards_; }
-  std::span<const CheckpointFile> files() const { return files_; }
+  std::span<const CheckpointFile> shards() const { return folder_.shards(); }
+  std::span<const CheckpointFile> files() const { return folder_.files(); }
 
  private:
-  Checkpoint() = default;
-
-  Result<Json> ReadFile(const std::string& name);
+  explicit Checkpoint(CheckpointFolder folder) : folder_(std::move(folder)) {}
   Status ReadConfigs();
-  Status ReadShards();
-  Status MapShard(const std::string& name);
-  Status ReadSingleFile();
 
-  std::string folder_;
+  CheckpointFolder folder_;
   ModelConfig config_;
   std::optional<QuantizationConfig> quantization_;
   StopIds stop_ids_;
-  std::vector<MappedFile> maps_;
-  std::vector<TensorView> tensors_;
-  std::vector<CheckpointFile> shards_;
-  std::vector<CheckpointFile> files_;
 };
 
 }  // namespace hallmark

@@ -7,168 +7,17 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/base/checked.h"
 #include "engine/format/exl3_group.h"
+#include "engine/format/tensor_sorter.h"
 
 namespace hallmark {
 namespace {
-
-constexpr int64_t kHadamardBlock = 128;
 
 // Where the text model's tensors may stand, and where its head.
 constexpr std::array<std::string_view, 3> kPrefixes = {"model.language_model.",
                                                        "language_model.model.", "model."};
 constexpr std::array<std::string_view, 2> kHeads = {"lm_head", "language_model.lm_head"};
 constexpr std::array<std::string_view, 2> kUnusedPrefixes = {"model.visual.", "mtp."};
-
-bool IsPlainFloat(DType dtype) {
-  return dtype == DType::kBF16 || dtype == DType::kF16 || dtype == DType::kF32;
-}
-
-std::string Listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-// Takes tensors by role, remembers which were taken and which were wanted in vain.
-class Sorter {
- public:
-  explicit Sorter(const Checkpoint& checkpoint)
-      : checkpoint_(checkpoint), taken_(checkpoint.tensors().size(), false) {}
-
-  Result<TensorView> Plain(const std::string& name, std::vector<int64_t> shape) {
-    const TensorView* tensor = checkpoint_.Find(name);
-    if (tensor == nullptr) {
-      missing_.push_back(name);
-      return TensorView{};
-    }
-    Take(*tensor);
-    TRY(CheckPlain(*tensor, shape));
-    return *tensor;
-  }
-
-  // An EXL3 group or a plain matrix. With `optional`, absence is no fault and gives nullopt.
-  Result<std::optional<LinearSource>> MaybeLinear(const std::string& name, int64_t in,
-                                                  int64_t out) {
-    const auto parts = checkpoint_.WithPrefix(name + ".");
-    const bool exl3 = LooksLikeExl3(name, parts);
-    const TensorView* weight = checkpoint_.Find(name + ".weight");
-    if (!exl3 && weight == nullptr) return std::nullopt;
-    LinearSource source{.in_features = in, .out_features = out};
-    if (exl3) {
-      for (const TensorView& part : parts) Take(part);
-      Exl3Group group = TRY(ParseExl3Group(name, parts));
-      TRY(CheckStoredSize(group, in, out));
-      source.weights = std::move(group);
-    } else {
-      source.weights = TRY(PlainMatrix(name, *weight, in, out));
-    }
-    return source;
-  }
-
-  Result<LinearSource> Linear(const std::string& name, int64_t in, int64_t out) {
-    auto source = TRY(MaybeLinear(name, in, out));
-    if (source) return std::move(*source);
-    missing_.push_back(name + ".trellis or .weight");
-    return LinearSource{};
-  }
-
-  void Miss(std::string name) { missing_.push_back(std::move(name)); }
-
-  // Refuses missing and unknown tensors; counts the rest.
-  Status Finish(const std::string& prefix, CheckpointInventory* inventory) {
-    std::vector<std::string> unknown;
-    const TensorView* first = nullptr;
-    const auto tensors = checkpoint_.tensors();
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      if (taken_[i]) {
-        ++inventory->used_tensors;
-        inventory->used_bytes += tensors[i].bytes.size();
-      } else if (!CountUnused(tensors[i], inventory)) {
-        if (first == nullptr) first = &tensors[i];
-        unknown.push_back(tensors[i].name);
-      }
-    }
-    if (!missing_.empty()) {
-      std::string message =
-          std::to_string(missing_.size()) + " tensors are missing: " + Listed(missing_);
-      if (!unknown.empty()) {
-        message += "; " + std::to_string(unknown.size()) + " are not known: " + Listed(unknown);
-      }
-      const std::string name = missing_.front().substr(0, missing_.front().find(' '));
-      return Fail(Code::kNotFound, std::move(message),
-                  {.file = checkpoint_.folder(), .tensor = name});
-    }
-    if (first == nullptr) return {};
-    std::string message =
-        std::to_string(unknown.size()) + " tensors are not known: " + Listed(unknown);
-    if (first->name.starts_with(prefix + "layers.")) {
-      message +=
-          "; the config has " + std::to_string(checkpoint_.config().layers.size()) + " layers";
-    }
-    return Fail(Code::kUnsupported, std::move(message), first->where());
-  }
-
- private:
-  void Take(const TensorView& tensor) {
-    taken_[static_cast<size_t>(&tensor - checkpoint_.tensors().data())] = true;
-  }
-
-  static Status CheckPlain(const TensorView& tensor, std::span<const int64_t> shape) {
-    if (IsPlainFloat(tensor.dtype) && std::ranges::equal(tensor.shape, shape)) return {};
-    return Fail(Code::kMismatch,
-                "found " + std::string(DTypeName(tensor.dtype)) + " " + ShapeText(tensor.shape) +
-                    ", expected BF16, F16 or F32 " + ShapeText(shape),
-                tensor.where());
-  }
-
-  static Status CheckStoredSize(const Exl3Group& group, int64_t in, int64_t out) {
-    const int64_t k = RoundUp(in, kHadamardBlock);
-    const int64_t n = RoundUp(out, kHadamardBlock);
-    if (group.k == k && group.n == n) return {};
-    std::string message = "the group stores " + std::to_string(group.k) + " inputs and " +
-                          std::to_string(group.n) + " outputs, the model needs " +
-                          std::to_string(in) + " and " + std::to_string(out);
-    if (k != in || n != out) {
-      message += " (" + std::to_string(k) + " and " + std::to_string(n) + " when padded)";
-    }
-    return Fail(Code::kMismatch, std::move(message), group.trellis.where());
-  }
-
-  Result<PlainLinear> PlainMatrix(const std::string& name, const TensorView& weight, int64_t in,
-                                  int64_t out) {
-    Take(weight);
-    PlainLinear linear{.name = name, .k = in, .n = out};
-    const std::array<int64_t, 2> shape = {out, in};
-    TRY(CheckPlain(weight, shape));
-    linear.weight = weight;
-    if (const TensorView* bias = checkpoint_.Find(name + ".bias"); bias != nullptr) {
-      Take(*bias);
-      TRY(CheckPlain(*bias, std::span(shape).first(1)));
-      linear.bias = *bias;
-    }
-    return linear;
-  }
-
-  static bool CountUnused(const TensorView& tensor, CheckpointInventory* inventory) {
-    for (const std::string_view prefix : kUnusedPrefixes) {
-      if (!tensor.name.starts_with(prefix)) continue;
-      auto& parts = inventory->unused;
-      auto part = std::find_if(parts.begin(), parts.end(),
-                               [&](const UnusedPart& known) { return known.prefix == prefix; });
-      if (part == parts.end()) part = parts.insert(part, {.prefix = std::string(prefix)});
-      ++part->tensors;
-      part->bytes += tensor.bytes.size();
-      return true;
-    }
-    return false;
-  }
-
-  const Checkpoint& checkpoint_;
-  std::vector<bool> taken_;
-  std::vector<std::string> missing_;
-};
 
 // The prefix whose embedding or first layer is present.
 Result<std::string> FindPrefix(const Checkpoint& checkpoint) {
@@ -190,7 +39,7 @@ Result<std::string> FindPrefix(const Checkpoint& checkpoint) {
 }
 
 Result<AttentionTensors> SortAttention(const ModelConfig& config, const std::string& at,
-                                       Sorter* sorter) {
+                                       TensorSorter* sorter) {
   AttentionTensors out;
   out.q_gate = TRY(sorter->Linear(at + "q_proj", config.hidden, 2 * config.query_width()));
   out.k = TRY(sorter->Linear(at + "k_proj", config.hidden, config.kv_width()));
@@ -202,7 +51,7 @@ Result<AttentionTensors> SortAttention(const ModelConfig& config, const std::str
 }
 
 Result<DeltaNetTensors> SortDeltaNet(const ModelConfig& config, const std::string& at,
-                                     Sorter* sorter) {
+                                     TensorSorter* sorter) {
   DeltaNetTensors out;
   const int64_t heads = config.linear_value_heads;
   out.qkv = TRY(sorter->Linear(at + "in_proj_qkv", config.hidden, config.conv_channels()));
@@ -219,7 +68,7 @@ Result<DeltaNetTensors> SortDeltaNet(const ModelConfig& config, const std::strin
 }
 
 Result<LayerTensors> SortLayer(const ModelConfig& config, LayerKind kind, const std::string& at,
-                               Sorter* sorter) {
+                               TensorSorter* sorter) {
   LayerTensors layer;
   layer.input_norm = TRY(sorter->Plain(at + "input_layernorm.weight", {config.hidden}));
   if (kind == LayerKind::kAttention) {
@@ -235,7 +84,8 @@ Result<LayerTensors> SortLayer(const ModelConfig& config, LayerKind kind, const 
 }
 
 // The head, or nothing when the embedding is the head.
-Status SortHead(const Checkpoint& checkpoint, Sorter* sorter, CheckpointInventory* inventory) {
+Status SortHead(const Checkpoint& checkpoint, TensorSorter* sorter,
+                CheckpointInventory* inventory) {
   const ModelConfig& config = checkpoint.config();
   const TieFlag& tie = config.tie;
   const bool says_tied = tie.root.value_or(false) || tie.text.value_or(false);
@@ -299,7 +149,7 @@ Result<CheckpointInventory> TakeInventory(const Checkpoint& checkpoint) {
   CheckpointInventory inventory;
   inventory.prefix = TRY(FindPrefix(checkpoint));
   const std::string& prefix = inventory.prefix;
-  Sorter sorter(checkpoint);
+  TensorSorter sorter(checkpoint.tensors(), checkpoint.folder());
   inventory.embedding =
       TRY(sorter.Plain(prefix + "embed_tokens.weight", {config.vocab, config.hidden}));
   inventory.layers.reserve(config.layers.size());
@@ -309,7 +159,12 @@ Result<CheckpointInventory> TakeInventory(const Checkpoint& checkpoint) {
   }
   inventory.final_norm = TRY(sorter.Plain(prefix + "norm.weight", {config.hidden}));
   TRY(SortHead(checkpoint, &sorter, &inventory));
-  TRY(sorter.Finish(prefix, &inventory));
+  SortedTensors sorted =
+      TRY(sorter.Finish(kUnusedPrefixes, prefix + "layers.",
+                        "the config has " + std::to_string(config.layers.size()) + " layers"));
+  inventory.unused = std::move(sorted.unused);
+  inventory.used_tensors = sorted.used_tensors;
+  inventory.used_bytes = sorted.used_bytes;
   TRY(CheckQuantized(checkpoint, inventory));
   return inventory;
 }

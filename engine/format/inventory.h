@@ -17,6 +17,7 @@
 #include "engine/format/checkpoint.h"
 #include "engine/format/linear.h"
 #include "engine/format/tensor.h"
+#include "engine/format/tensor_sorter.h"
 
 namespace hallmark {
 
@@ -51,13 +52,6 @@ struct LayerTensors {
   LinearSource down;                                      // intermediate -> h
 
   LayerKind kind() const { return static_cast<LayerKind>(mixer.index()); }
-};
-
-// Tensors of a part that is never loaded.
-struct UnusedPart {
-  std::string prefix;  // "model.visual." or "mtp."
-  int64_t tensors = 0;
-  uint64_t bytes = 0;
 };
 
 struct CheckpointInventory {

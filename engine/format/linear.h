@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LinearSource: where one linear layer's weights come from, an EXL3 group or a plain matrix,
-// already checked. Sizes named in_features/out_features are the model's; k and n are the stored,
-// padded ones.
+// LinearSource: where one linear layer's weights come from, an EXL3 group, a plain matrix or a
+// 4-bit affine one (drafters alone), already checked. Sizes named in_features/out_features are the
+// model's; k and n are the stored, padded ones.
 #ifndef HALLMARK_ENGINE_FORMAT_LINEAR_H_
 #define HALLMARK_ENGINE_FORMAT_LINEAR_H_
 
@@ -46,10 +46,24 @@ struct PlainLinear {
   std::optional<TensorView> bias;  // BF16, F16 or F32 [n]
 };
 
+// 4-bit affine: w = s * q + b for a group of 64 inputs; the layout of MLX. weight U32 [n, k/8],
+// element 8m + j of a row in bits 4j .. 4j + 3 of word m; scales and biases BF16, F16 or F32
+// [n, k/64]. No bias is added to the output.
+inline constexpr int64_t kAffineGroup = 64;
+inline constexpr int64_t kAffineWordValues = 8;
+struct AffineLinear {
+  std::string name;
+  int64_t k = 0;  // a multiple of 64
+  int64_t n = 0;
+  TensorView weight;
+  TensorView scales;
+  TensorView biases;
+};
+
 struct LinearSource {
   int64_t in_features = 0;
   int64_t out_features = 0;
-  std::variant<Exl3Group, PlainLinear> weights;
+  std::variant<Exl3Group, PlainLinear, AffineLinear> weights;
 
   const std::string& name() const;
 };

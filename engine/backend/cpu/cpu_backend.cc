@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/backend/cpu/cpu_linear.h"
+#include "engine/backend/cpu/draft_ops.h"
 #include "engine/backend/cpu/mixer_ops.h"
 #include "engine/backend/cpu/parallel.h"
 #include "engine/backend/cpu/ref/norm.h"
@@ -39,10 +40,12 @@ const MixerLoops& LoopsOf(CpuTier tier) {
 
 class CpuBackend : public Backend {
  public:
-  CpuBackend(CpuTier tier, int threads) : tier_(tier), loops_(LoopsOf(tier)), pool_(threads) {}
+  CpuBackend(CpuTier tier, int threads)
+      : tier_(tier), loops_(LoopsOf(tier)), pool_(threads), draft_ops_(pool_) {}
 
   std::string name() const override { return "cpu"; }
   std::string tier() const override { return std::string(CpuTierName(tier_)); }
+  DraftOps* draft_ops() override { return &draft_ops_; }
 
   Result<Buffer> Allocate(size_t bytes) override {
     if (bytes == 0) return Buffer();
@@ -171,6 +174,7 @@ class CpuBackend : public Backend {
   CpuTier tier_;
   const MixerLoops& loops_;
   ThreadPool pool_;
+  CpuDraftOps draft_ops_;
 };
 
 }  // namespace

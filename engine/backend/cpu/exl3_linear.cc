@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/backend/cpu/panels.h"
 #include "engine/backend/cpu/widen.h"
@@ -124,7 +125,14 @@ class Exl3CpuLinear : public CpuLinear {
   }
 
   Status Run(ConstRows x, Rows y, ThreadPool& pool) const override {
-    CHECK(x.cols == in_features && y.cols == out_features && x.rows == y.rows);
+    const ColumnSpan all{0, out_features};
+    return RunColumns(std::span(&all, 1), x, y, pool);
+  }
+
+  Status RunColumns(std::span<const ColumnSpan> spans, ConstRows x, Rows y,
+                    ThreadPool& pool) const override {
+    const std::vector<ColumnStrip> strips = StripsOf(spans, out_features);
+    CHECK(x.cols == in_features && y.cols == WidthOf(spans) && x.rows == y.rows);
     for (int64_t first = 0; first < x.rows; first += kRowGroup) {
       const int64_t rows = std::min(kRowGroup, x.rows - first);
       TRY(panels_.Reserve(rows, pool));
@@ -132,12 +140,13 @@ class Exl3CpuLinear : public CpuLinear {
         return Fail(Code::kOutOfRange, "a rotated input is not finite in fp16", {.tensor = name_});
       }
       float* out = y.data + first * y.cols;
-      pool.ParallelFor(
-          (out_features + kExl3Block - 1) / kExl3Block, [&](int64_t strip, int member) {
-            float* sum = Panels::SumScratch(pool, member);
-            panels_.Sum(Panels::Inputs(pool), rows, strip, Panels::PanelScratch(pool, member), sum);
-            RotateOutputs(sum, rows, strip, out);
-          });
+      pool.ParallelFor(static_cast<int64_t>(strips.size()), [&](int64_t i, int member) {
+        const ColumnStrip& strip = strips[static_cast<size_t>(i)];
+        float* sum = Panels::SumScratch(pool, member);
+        panels_.Sum(Panels::Inputs(pool), rows, strip.strip, Panels::PanelScratch(pool, member),
+                    sum);
+        RotateOutputs(sum, strip, {out, rows, y.cols});
+      });
     }
     return {};
   }
@@ -181,16 +190,15 @@ class Exl3CpuLinear : public CpuLinear {
     return finite;
   }
 
-  void RotateOutputs(const float* sum, int64_t rows, int64_t strip, float* y) const {
-    const int64_t start = strip * kExl3Block;
-    const int64_t count = std::min<int64_t>(kExl3Block, out_features - start);
+  void RotateOutputs(const float* sum, const ColumnStrip& strip, Rows y) const {
+    const int64_t start = strip.strip * kExl3Block;
     const float* bias = bias_.empty() ? nullptr : bias_.data() + start;
-    for (int64_t row = 0; row < rows; ++row) {
-      float* out = y + row * out_features + start;
+    for (int64_t row = 0; row < y.rows; ++row) {
+      float* out = y.data + row * y.cols + strip.out;
       float padded[kExl3Block];
-      float* target = count == kExl3Block ? out : padded;
+      float* target = strip.count == kExl3Block ? out : padded;
       panels_.loops().rotate_output(sum + row * kExl3Block, svh_.data() + start, bias, target);
-      if (target != out) std::copy_n(padded, count, out);
+      if (target != out) std::copy_n(padded, strip.count, out);
     }
   }
 

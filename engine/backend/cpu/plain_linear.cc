@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/backend/cpu/panels.h"
 #include "engine/backend/cpu/widen.h"
@@ -57,16 +58,25 @@ class PlainCpuLinear : public CpuLinear {
   size_t bytes() const override { return panels_.bytes() + sizeof(float) * bias_.size(); }
 
   Status Run(ConstRows x, Rows y, ThreadPool& pool) const override {
-    CHECK(x.cols == in_features && y.cols == out_features && x.rows == y.rows);
+    const ColumnSpan all{0, out_features};
+    return RunColumns(std::span(&all, 1), x, y, pool);
+  }
+
+  Status RunColumns(std::span<const ColumnSpan> spans, ConstRows x, Rows y,
+                    ThreadPool& pool) const override {
+    const std::vector<ColumnStrip> strips = StripsOf(spans, out_features);
+    CHECK(x.cols == in_features && y.cols == WidthOf(spans) && x.rows == y.rows);
     for (int64_t first = 0; first < x.rows; first += kRowGroup) {
       const int64_t rows = std::min(kRowGroup, x.rows - first);
       TRY(panels_.Reserve(rows, pool));
       CopyInputs(x.data + first * x.cols, rows, Panels::Inputs(pool));
       float* out = y.data + first * y.cols;
-      pool.ParallelFor(panels_.strips(), [&](int64_t strip, int member) {
+      pool.ParallelFor(static_cast<int64_t>(strips.size()), [&](int64_t i, int member) {
+        const ColumnStrip& strip = strips[static_cast<size_t>(i)];
         float* sum = Panels::SumScratch(pool, member);
-        panels_.Sum(Panels::Inputs(pool), rows, strip, Panels::PanelScratch(pool, member), sum);
-        CopyOutputs(sum, rows, strip, out);
+        panels_.Sum(Panels::Inputs(pool), rows, strip.strip, Panels::PanelScratch(pool, member),
+                    sum);
+        CopyOutputs(sum, rows, strip, {out, rows, y.cols});
       });
     }
     return {};
@@ -109,12 +119,11 @@ class PlainCpuLinear : public CpuLinear {
     }
   }
 
-  void CopyOutputs(const float* sum, int64_t rows, int64_t strip, float* y) const {
-    const int64_t start = strip * kPanelBlock;
-    const int64_t count = std::min(kPanelBlock, out_features - start);
+  void CopyOutputs(const float* sum, int64_t rows, const ColumnStrip& strip, Rows y) const {
+    const int64_t start = strip.strip * kPanelBlock;
     for (int64_t row = 0; row < rows; ++row) {
-      float* out = y + row * out_features + start;
-      for (int64_t c = 0; c < count; ++c) {
+      float* out = y.data + row * y.cols + strip.out;
+      for (int64_t c = 0; c < strip.count; ++c) {
         const float value = sum[row * kPanelBlock + c];
         out[c] = bias_.empty() ? value : value + bias_[static_cast<size_t>(start + c)];
       }

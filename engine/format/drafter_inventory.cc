@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/format/drafter_inventory.h"
+
+#include <array>
+#include <initializer_list>
+#include <variant>
+
+#include "engine/format/exl3_group.h"
+#include "engine/format/tensor_sorter.h"
+
+namespace hallmark {
+namespace {
+
+Result<std::optional<DrafterConvTensors>> SortConv(const DrafterConfig& config,
+                                                   const std::string& at, TensorSorter* sorter) {
+  if (!config.conv) return std::nullopt;
+  const int64_t kernel = config.conv->kernel;
+  DrafterConvTensors conv;
+  conv.base = TRY(sorter->Plain(at + "base_kernel", {2, kernel, config.hidden}));
+  conv.projection = TRY(sorter->Linear(at + "kernel_projection", config.hidden,
+                                       2 * kernel * (config.hidden / config.conv->group)));
+  return conv;
+}
+
+Result<DrafterLayerTensors> SortLayer(const DrafterConfig& config, const std::string& at,
+                                      TensorSorter* sorter) {
+  DrafterLayerTensors layer;
+  const int64_t hidden = config.hidden;
+  layer.input_norm = TRY(sorter->Plain(at + "input_layernorm.weight", {hidden}));
+  layer.q = TRY(sorter->Linear(at + "self_attn.q_proj", hidden, config.query_width()));
+  layer.k = TRY(sorter->Linear(at + "self_attn.k_proj", hidden, config.kv_width()));
+  layer.v = TRY(sorter->Linear(at + "self_attn.v_proj", hidden, config.kv_width()));
+  layer.o = TRY(sorter->Linear(at + "self_attn.o_proj", config.query_width(), hidden));
+  layer.q_norm = TRY(sorter->Plain(at + "self_attn.q_norm.weight", {config.head_dim}));
+  layer.k_norm = TRY(sorter->Plain(at + "self_attn.k_norm.weight", {config.head_dim}));
+  layer.post_norm = TRY(sorter->Plain(at + "post_attention_layernorm.weight", {hidden}));
+  layer.gate = TRY(sorter->Linear(at + "mlp.gate_proj", hidden, config.intermediate));
+  layer.up = TRY(sorter->Linear(at + "mlp.up_proj", hidden, config.intermediate));
+  layer.down = TRY(sorter->Linear(at + "mlp.down_proj", config.intermediate, hidden));
+  layer.attention_conv = TRY(SortConv(config, at + "attention_conv.", sorter));
+  layer.mlp_conv = TRY(SortConv(config, at + "mlp_conv.", sorter));
+  return layer;
+}
+
+Result<std::optional<DrafterSelectorTensors>> SortSelector(const DrafterConfig& config,
+                                                           TensorSorter* sorter) {
+  if (!config.selector) return std::nullopt;
+  DrafterSelectorTensors selector;
+  const std::string at = "candidate_selector.";
+  const int64_t rank = config.selector->rank;
+  const auto codebook = [&](const char* name) -> Result<TensorView> {
+    const std::array<std::string, 2> names = {at + name, at + name + ".weight"};
+    return TRY(sorter->PlainUnder(names, {config.vocab, rank}));
+  };
+  selector.predecessor = TRY(codebook("predecessor_codebook"));
+  selector.successor = TRY(codebook("successor_codebook"));
+  selector.projection = TRY(sorter->Linear(at + "hidden_projection", config.hidden, rank));
+  return selector;
+}
+
+// EXL3 tensors and a quantization config come together or not at all.
+Status CheckQuantized(const DrafterCheckpoint& checkpoint, const DrafterInventory& inventory) {
+  const Exl3Group* first = nullptr;
+  for (const LinearSource* linear : Linears(inventory)) {
+    const auto* group = std::get_if<Exl3Group>(&linear->weights);
+    if (group != nullptr && first == nullptr) first = group;
+  }
+  if (first != nullptr && !checkpoint.quantization()) {
+    return Fail(Code::kMismatch,
+                "there are EXL3 tensors, but no config has a quantization_config: a conversion was "
+                "interrupted",
+                first->trellis.where());
+  }
+  if (first == nullptr && checkpoint.quantization()) {
+    return Fail(Code::kMismatch, "the quantization is exl3, but no linear is an EXL3 group",
+                {.file = checkpoint.quantization()->file,
+                 .pointer = checkpoint.quantization()->pointer + "/quant_method"});
+  }
+  return {};
+}
+
+Status CheckFiniteLinear(const LinearSource& linear) {
+  if (const auto* group = std::get_if<Exl3Group>(&linear.weights)) {
+    TRY(CheckFinite(group->input_scale));
+    TRY(CheckFinite(group->output_scale));
+    return group->bias ? CheckFinite(*group->bias) : Status();
+  }
+  if (const auto* affine = std::get_if<AffineLinear>(&linear.weights)) {
+    TRY(CheckFinite(affine->scales));
+    return CheckFinite(affine->biases);
+  }
+  const auto& plain = std::get<PlainLinear>(linear.weights);
+  if (plain.bias) TRY(CheckFinite(*plain.bias));
+  return CheckFinite(plain.weight);
+}
+
+}  // namespace
+
+Result<DrafterCheckpoint> DrafterCheckpoint::Open(const std::string& folder) {
+  DrafterCheckpoint checkpoint(TRY(CheckpointFolder::Open(folder)));
+  CheckpointFolder& files = checkpoint.folder_;
+  checkpoint.config_ = TRY(DrafterConfigFromJson(files.config(), files.PathOf("config.json")));
+  checkpoint.quantization_ = TRY(files.ReadQuantization());
+  TRY(files.ReadWeights());
+  if (checkpoint.quantization_) {
+    TRY(CheckStorage(*checkpoint.quantization_, checkpoint.tensors()));
+  }
+  return checkpoint;
+}
+
+Result<DrafterInventory> TakeDrafterInventory(const DrafterCheckpoint& checkpoint) {
+  const DrafterConfig& config = checkpoint.config();
+  TensorSorter sorter(checkpoint.tensors(), checkpoint.folder(), LinearForms::kAffineToo);
+  DrafterInventory inventory;
+  inventory.fc = TRY(sorter.Linear("fc", config.tap_width(), config.hidden));
+  inventory.hidden_norm = TRY(sorter.Plain("hidden_norm.weight", {config.hidden}));
+  inventory.layers.reserve(config.layers.size());
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    inventory.layers.push_back(
+        TRY(SortLayer(config, "layers." + std::to_string(i) + ".", &sorter)));
+  }
+  inventory.norm = TRY(sorter.Plain("norm.weight", {config.hidden}));
+  inventory.selector = TRY(SortSelector(config, &sorter));
+  const SortedTensors sorted =
+      TRY(sorter.Finish({}, "layers.",
+                        "the config has " + std::to_string(config.layers.size()) + " layers" +
+                            (config.conv ? "" : " and no convolution")));
+  inventory.used_tensors = sorted.used_tensors;
+  inventory.used_bytes = sorted.used_bytes;
+  TRY(CheckQuantized(checkpoint, inventory));
+  return inventory;
+}
+
+std::vector<const LinearSource*> Linears(const DrafterInventory& inventory) {
+  std::vector<const LinearSource*> linears = {&inventory.fc};
+  for (const DrafterLayerTensors& layer : inventory.layers) {
+    if (layer.attention_conv) linears.push_back(&layer.attention_conv->projection);
+    linears.insert(linears.end(), {&layer.q, &layer.k, &layer.v, &layer.o});
+    if (layer.mlp_conv) linears.push_back(&layer.mlp_conv->projection);
+    linears.insert(linears.end(), {&layer.gate, &layer.up, &layer.down});
+  }
+  if (inventory.selector) linears.push_back(&inventory.selector->projection);
+  return linears;
+}
+
+Status CheckFiniteDrafter(const DrafterInventory& inventory) {
+  TRY(CheckFinite(inventory.hidden_norm));
+  TRY(CheckFinite(inventory.norm));
+  for (const DrafterLayerTensors& layer : inventory.layers) {
+    for (const TensorView* norm :
+         {&layer.input_norm, &layer.post_norm, &layer.q_norm, &layer.k_norm}) {
+      TRY(CheckFinite(*norm));
+    }
+    if (layer.attention_conv) TRY(CheckFinite(layer.attention_conv->base));
+    if (layer.mlp_conv) TRY(CheckFinite(layer.mlp_conv->base));
+  }
+  if (inventory.selector) {
+    TRY(CheckFinite(inventory.selector->predecessor));
+    TRY(CheckFinite(inventory.selector->successor));
+  }
+  for (const LinearSource* linear : Linears(inventory)) TRY(CheckFiniteLinear(*linear));
+  return {};
+}
+
+}  // namespace hallmark
