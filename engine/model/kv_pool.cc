@@ -30,10 +30,9 @@ KvPool::~KvPool() {
 
 int64_t KvPool::pages_held() const { return shelf_->held; }
 
+bool KvPool::full() const { return options_.max_pages > 0 && shelf_->held >= options_.max_pages; }
+
 Result<KvPageRef> KvPool::Take() {
-  const auto full = [&] { return options_.max_pages > 0 && shelf_->held >= options_.max_pages; };
-  while (full() && reclaim_ && reclaim_()) {
-  }
   if (full()) {
     return Fail(Code::kResource, "all " + std::to_string(options_.max_pages) + " pages of " +
                                      std::to_string(kKvPageTokens) +

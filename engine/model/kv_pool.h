@@ -36,10 +36,13 @@ class KvPool {
   KvPool(const KvPool&) = delete;
   KvPool& operator=(const KvPool&) = delete;
 
-  // A page of undefined contents. kResource when max_pages are held, after `reclaim` was asked.
+  // A page of undefined contents. kResource when max_pages are held.
   Result<KvPageRef> Take();
 
-  // Asked when no page is left; returns whether it let one go. May be empty.
+  bool full() const;
+  // Asks whoever can to let go of pages it holds; false when it has none left. What it held may
+  // have been shared, so the pool may still be full.
+  bool Reclaim() { return reclaim_ && reclaim_(); }
   void set_reclaim(std::function<bool()> reclaim) { reclaim_ = std::move(reclaim); }
 
   Backend& backend() const { return *backend_; }

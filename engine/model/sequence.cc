@@ -74,7 +74,11 @@ Status Sequence::Reserve(int64_t tokens) {
   const size_t first = static_cast<size_t>(position_ / kKvPageTokens);
   const size_t end = static_cast<size_t>((tokens + kKvPageTokens - 1) / kKvPageTokens);
   for (size_t i = first; i < end; ++i) {
-    if (i < pages_.size() && pages_[i].use_count() == 1) continue;
+    const auto writable = [&] { return i < pages_.size() && pages_[i].use_count() == 1; };
+    // Whoever lets go may have been the other holder of this very page.
+    while (!writable() && pool_->full() && pool_->Reclaim()) {
+    }
+    if (writable()) continue;
     KvPageRef page = TRY(pool_->Take());
     if (i < pages_.size()) {
       TRY(pool_->backend().Copy(page->data(), pages_[i]->data(), pool_->page_bytes()));

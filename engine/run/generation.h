@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/base/error.h"
 #include "engine/run/sampler.h"
 
 namespace hallmark {
@@ -54,12 +55,13 @@ std::string_view StopReasonName(StopReason reason);  // "max_tokens", "stop_toke
 struct Generation {
   std::vector<int32_t> ids;  // generated, the stop id included when one was drawn
   StopReason stop = StopReason::kMaxTokens;
-  int64_t rounds = 0;        // forward passes after the prompt's
-  int64_t drafted = 0;       // ids verified that the drafter or a copy had proposed
-  int64_t accepted = 0;      // of those, ids that were the target's own draw
-  int64_t copied = 0;        // of the accepted, those that came from a copy
-  int64_t resumed = 0;       // prompt ids that a kept state stood for
-  int64_t peak_streams = 0;  // most streams in one of its rounds
+  int64_t rounds = 0;                // forward passes after the prompt's
+  int64_t drafted = 0;               // ids verified that the drafter or a copy had proposed
+  int64_t accepted = 0;              // of those, ids that were the target's own draw
+  int64_t copied = 0;                // of the accepted, those that came from a copy
+  std::optional<Error> draft_error;  // why the drafter was given up half-way
+  int64_t resumed = 0;               // prompt ids that a kept state stood for
+  int64_t peak_streams = 0;          // most streams in one of its rounds
   double prompt_seconds = 0;
   double decode_seconds = 0;
   // Sequence::StateDigest after prompt and reply, the last id excepted; empty unless asked for.

@@ -29,8 +29,7 @@ class ModelTarget : public Target {
   void set_reclaim(std::function<bool()> reclaim) override {
     pool_->set_reclaim(std::move(reclaim));
   }
-
-  const KvPool& pool() const { return *pool_; }
+  int64_t pages_held() const override { return pool_->pages_held(); }
 
  private:
   struct State;

@@ -11,10 +11,9 @@
 namespace hallmark {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double SecondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double SteadySeconds() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration<double>(now).count();
 }
 
 }  // namespace
@@ -35,6 +34,7 @@ Result<std::unique_ptr<Scheduler>> Scheduler::Create(Target& target,
 Scheduler::Scheduler(Target& target, std::span<const int32_t> stop_ids,
                      const SchedulerOptions& options)
     : target_(target), stop_ids_(stop_ids), options_(options), kept_(options.kept_bytes) {
+  if (!options_.clock) options_.clock = &SteadySeconds;
   target_.set_reclaim([this] { return kept_.EvictOne(); });
 }
 
@@ -78,7 +78,8 @@ Status Scheduler::Check(const GenerateRequest& request) const {
 }
 
 int64_t Scheduler::Pages(const Stream& stream) const {
-  return (stream.max_positions() + kKvPageTokens - 1) / kKvPageTokens;
+  const int64_t page = target_.info().page_positions;
+  return (stream.max_positions() + page - 1) / page;
 }
 
 Result<StreamId> Scheduler::Submit(GenerateRequest request) {
@@ -89,7 +90,7 @@ Result<StreamId> Scheduler::Submit(GenerateRequest request) {
     return Fail(Code::kResource,
                 "prompt and reply can come to " + std::to_string(stream->max_positions()) +
                     " positions, the context planned for has " +
-                    std::to_string(limit * kKvPageTokens),
+                    std::to_string(limit * target_.info().page_positions),
                 {.flag = "--context"});
   }
   queued_.push_back(std::move(stream));
@@ -175,22 +176,18 @@ void Scheduler::Decode() {
     before += static_cast<int64_t>(stream->generation().ids.size());
   }
   if (streams.empty()) return;
-  const auto start = Clock::now();
+  const double start = options_.clock();
   const std::vector<int64_t> plan = planner_.Plan(offers, target_.info().max_rows);
   const bool drafted = MakeDrafts(streams, offers, plan);
-  std::vector<StreamPtr> ready;
   std::vector<Window> windows;
-  for (size_t i = 0; i < streams.size(); ++i) {
-    if (streams[i]->phase() != StreamPhase::kDecoding) continue;
-    ready.push_back(streams[i]);
-    windows.push_back(streams[i]->Window(plan[i]));
-  }
-  if (!ready.empty()) RunWindows(ready, windows);
+  for (size_t i = 0; i < streams.size(); ++i) windows.push_back(streams[i]->Window(plan[i]));
+  RunWindows(streams, windows);
   int64_t tokens = -before;
   for (const StreamPtr& stream : streams) {
     tokens += static_cast<int64_t>(stream->generation().ids.size());
   }
-  planner_.LearnRound(SecondsSince(start), tokens, static_cast<int64_t>(streams.size()), drafted);
+  planner_.LearnRound(options_.clock() - start, tokens, static_cast<int64_t>(streams.size()),
+                      drafted);
 }
 
 bool Scheduler::MakeDrafts(std::span<const StreamPtr> streams, std::span<const WindowOffer> offers,
@@ -205,9 +202,9 @@ bool Scheduler::MakeDrafts(std::span<const StreamPtr> streams, std::span<const W
     askers.push_back(streams[i]);
   }
   if (asks.empty()) return false;
-  const auto start = Clock::now();
+  const double start = options_.clock();
   if (auto drafts = target_.Draft(asks); drafts.has_value()) {
-    planner_.LearnDraft(SecondsSince(start));
+    planner_.LearnDraft(options_.clock() - start);
     for (size_t i = 0; i < askers.size(); ++i) askers[i]->SetDrafts(std::move((*drafts)[i]));
     return true;
   }
@@ -216,7 +213,7 @@ bool Scheduler::MakeDrafts(std::span<const StreamPtr> streams, std::span<const W
     if (alone.has_value()) {
       askers[i]->SetDrafts(std::move((*alone)[0]));
     } else {
-      askers[i]->Fail(std::move(alone).error());
+      askers[i]->GiveUpDrafter(std::move(alone).error());
     }
   }
   return true;
@@ -234,17 +231,22 @@ void Scheduler::RunWindows(std::span<const StreamPtr> streams, std::span<const W
                       .verify = verify});
     rows += static_cast<int64_t>(windows[i].size());
   }
-  const auto start = Clock::now();
+  const double start = options_.clock();
   const auto logits = target_.Run(slices);
   if (!logits.has_value()) {
-    if (streams.size() == 1) return streams[0]->Fail(logits.error());
-    // Somebody's rows cannot be run. Nobody's state has moved: each alone, and only that one ends.
+    if (streams.size() == 1 && windows[0].size() == 1) return streams[0]->Fail(logits.error());
+    // Some row cannot be run. No state has moved: each stream alone, and then without its guesses,
+    // since a guess may be wrong. Only a stream whose own id is at fault ends.
+    if (streams.size() == 1) {
+      const Window bare = streams[0]->Window(0);
+      return RunWindows(streams, {&bare, 1});
+    }
     for (size_t i = 0; i < streams.size(); ++i) {
       RunWindows(streams.subspan(i, 1), windows.subspan(i, 1));
     }
     return;
   }
-  planner_.LearnPass(rows, SecondsSince(start));
+  planner_.LearnPass(rows, options_.clock() - start);
   for (size_t i = 0; i < streams.size(); ++i) {
     if (streams[i]->phase() == StreamPhase::kDone) continue;  // cancelled in a neighbour's callback
     const Status accepted =

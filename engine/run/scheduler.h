@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -30,6 +31,8 @@ inline constexpr int kMaxStreams = 8;
 struct SchedulerOptions {
   int max_streams = kMaxStreams;  // that run at once, 1 .. kMaxStreams; others wait
   size_t kept_bytes = 0;          // of states kept for later prompts; 0: none are kept
+  // What time it is, in seconds, for the planner of windows. Empty: the machine's steady clock.
+  std::function<double()> clock;
 };
 
 class Scheduler {
@@ -75,7 +78,8 @@ class Scheduler {
   Status FeedPiece(Stream& stream);
   void Keep(Stream& stream);
   void Decode();
-  // Drafts for the streams whose plan says so. One whose draft fails ends; true if any drafted.
+  // Drafts for the streams whose plan says so; true if any was asked for. A stream whose draft
+  // fails goes on without its drafter and says so in its result.
   bool MakeDrafts(std::span<const StreamPtr> streams, std::span<const WindowOffer> offers,
                   std::span<const int64_t> plan);
   using Window = std::span<const int32_t>;

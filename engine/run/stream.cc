@@ -133,7 +133,14 @@ WindowOffer Stream::Offer() {
 
 void Stream::SetDrafts(std::vector<int32_t> drafts) { guesses_ = std::move(drafts); }
 
+void Stream::GiveUpDrafter(Error error) {
+  guesses_.clear();
+  request_.draft.drafter = false;
+  generation_.draft_error = std::move(error);
+}
+
 std::span<const int32_t> Stream::Window(int64_t guesses) {
+  window_start_ = state_->position();
   window_.assign(1, ids_.back());
   const size_t count = std::min(static_cast<size_t>(guesses), guesses_.size());
   window_.insert(window_.end(), guesses_.begin(), guesses_.begin() + static_cast<ptrdiff_t>(count));
@@ -143,14 +150,13 @@ std::span<const int32_t> Stream::Window(int64_t guesses) {
 Result<int64_t> Stream::Accept(std::span<const float> logits, int64_t streams) {
   const size_t vocab = static_cast<size_t>(info_->vocab);
   CHECK(logits.size() == window_.size() * vocab);
-  const int64_t start = state_->position();
   ++generation_.rounds;
   generation_.peak_streams = std::max(generation_.peak_streams, streams);
   generation_.drafted += static_cast<int64_t>(window_.size()) - 1;
   size_t rows = 0;
   while (true) {
     const std::span<const float> row = logits.subspan(rows * vocab, vocab);
-    const int64_t position = start + static_cast<int64_t>(rows) + 1;
+    const int64_t position = window_start_ + static_cast<int64_t>(rows) + 1;
     const int32_t token = TRY(Draw(row, position));
     // Counted before it is handed out, so that a caller who stops here sees it counted.
     ++rows;
@@ -189,8 +195,9 @@ void Stream::Emit(int32_t id, std::span<const float> logits, int64_t position) {
   generation_.ids.push_back(id);
   if (copy_gate_ > 0) copies_.Append(id);
   if (request_.on_logits) request_.on_logits(position, logits);
-  if (request_.on_token && !request_.on_token(id)) return Finish(StopReason::kCaller);
-  if (phase_ == StreamPhase::kDone) return;  // cancelled by the caller meanwhile
+  const bool goes_on = !request_.on_token || request_.on_token(id);
+  if (phase_ == StreamPhase::kDone) return;  // the callback cancelled this stream
+  if (!goes_on) return Finish(StopReason::kCaller);
   const bool stops = std::find(stop_ids_.begin(), stop_ids_.end(), id) != stop_ids_.end();
   if (stops && !request_.ignore_stop) return Finish(StopReason::kStopToken);
   if (static_cast<int64_t>(generation_.ids.size()) == request_.max_tokens) {

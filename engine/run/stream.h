@@ -51,6 +51,8 @@ class Stream {
   WindowOffer Offer();
   // The last drawn id and `guesses` of the offer's, which for a drafted offer SetDrafts gave.
   void SetDrafts(std::vector<int32_t> drafts);
+  // No drafts from here on: tokens never depend on them.
+  void GiveUpDrafter(Error error);
   std::span<const int32_t> Window(int64_t guesses);
   // Draws from logits [window, vocab], row by row while the draw equals the next guess, and hands
   // the ids out. Gives the rows that must join the state.
@@ -82,6 +84,7 @@ class Stream {
   std::vector<int32_t> guesses_;  // of the coming round
   bool guesses_copied_ = false;
   std::vector<int32_t> window_;
+  int64_t window_start_ = 0;  // position of its first id
   LandingChance draft_chance_{0.5};
   LandingChance copy_chance_{0.8};
   Generation generation_;

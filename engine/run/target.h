@@ -45,14 +45,15 @@ struct DraftAsk {
 
 struct TargetInfo {
   int64_t vocab = 0;
-  int64_t drawable_ids = 0;   // ids below it may be drawn
-  int64_t max_positions = 0;  // of one stream
-  int64_t max_rows = 0;       // of one Run
-  int64_t max_drafts = 0;     // ids a Draft proposes at most; 0: there is no drafter
-  int64_t copy_match = 5;     // the default gate for copies
-  int64_t max_pages = 0;      // of kKvPageTokens positions, for all states; 0: no bound
-  Locator positions_where;    // where max_positions is stated
-  Locator head_where;         // what a logit that is not finite speaks against
+  int64_t drawable_ids = 0;                // ids below it may be drawn
+  int64_t max_positions = 0;               // of one stream
+  int64_t max_rows = 0;                    // of one Run
+  int64_t max_drafts = 0;                  // ids a Draft proposes at most; 0: there is no drafter
+  int64_t copy_match = 5;                  // the default gate for copies
+  int64_t max_pages = 0;                   // for all states together; 0: no bound
+  int64_t page_positions = kKvPageTokens;  // that one page holds
+  Locator positions_where;                 // where max_positions is stated
+  Locator head_where;                      // what a logit that is not finite speaks against
 };
 
 class Target {
@@ -76,6 +77,8 @@ class Target {
 
   // What to ask when pages run out; returns whether it let some go.
   virtual void set_reclaim(std::function<bool()> reclaim) = 0;
+  // Pages that all states hold, a shared one counted once.
+  virtual int64_t pages_held() const = 0;
 };
 
 }  // namespace hallmark
