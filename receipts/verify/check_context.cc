@@ -2,6 +2,7 @@
 // The context and the subjects against the core. A context cannot be proven from a document: these
 // checks find one that contradicts itself or the core, and one that was changed without care.
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/base/sha256.h"

@@ -2,6 +2,7 @@
 // The core against its own digests and against the embedded contract, lists, register, golden files
 // and prompts.
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/base/sha256.h"

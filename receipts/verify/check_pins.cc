@@ -2,6 +2,8 @@
 // A receipt against the published ones: rows that no checkpoint changes, and all that a golden
 // model gives under settings that were published. A receipt of any other checkpoint has only the
 // first.
+#include <nlohmann/json.hpp>
+
 #include "receipts/verify/receipt.h"
 
 namespace hallmark::verify {
@@ -31,7 +33,7 @@ void CheckPins(const Knowledge& knowledge, const Receipt& receipt, Findings& fin
   if (shared != knowledge.shared_rows.end()) {
     for (const ReceiptRow& row : receipt.rows) {
       const auto found = shared->second.find(row.name);
-      if (found != shared->second.end()) CheckRow(row, found->second, findings);
+      if (found != shared->second.end()) CheckRow(row, *found->second, findings);
     }
   }
   for (const Pin& pin : knowledge.pins) {
@@ -41,10 +43,10 @@ void CheckPins(const Knowledge& knowledge, const Receipt& receipt, Findings& fin
       same_model = same_model || model->name == pin.model;
     }
     if (!same_model || pin.arithmetic != receipt.arithmetic ||
-        pin.settings.at("kv") != settings["kv"]) {
+        pin.settings->at("kv") != settings["kv"]) {
       continue;
     }
-    const bool same_drafting = pin.drafter == receipt.drafter && pin.settings == settings;
+    const bool same_drafting = pin.drafter == receipt.drafter && *pin.settings == settings;
     for (const ReceiptRow& row : receipt.rows) {
       const auto found = pin.rows.find(row.name);
       if (found == pin.rows.end()) continue;
@@ -53,12 +55,12 @@ void CheckPins(const Knowledge& knowledge, const Receipt& receipt, Findings& fin
       const Policy* policy =
           rank < 0 ? nullptr : knowledge.PolicyOf(knowledge.levels[static_cast<size_t>(rank)].name);
       const bool undrafted = policy != nullptr && !policy->needs_drafter;
-      if (undrafted || same_drafting) CheckRow(row, found->second, findings);
+      if (undrafted || same_drafting) CheckRow(row, *found->second, findings);
     }
     if (!same_drafting || pin.level != receipt.level) continue;
-    if ((*receipt.core)["prompts"] != pin.prompts) {
+    if ((*receipt.core)["prompts"] != *pin.prompts) {
       findings.Add("prompts-not-as-published", "/predicate/core/prompts",
-                   ShownText(pin.prompts.dump()), ShownText((*receipt.core)["prompts"].dump()));
+                   ShownText(pin.prompts->dump()), ShownText((*receipt.core)["prompts"].dump()));
     }
     if ((*receipt.core)["checkpoint"]["sha256"] == pin.checkpoint) {
       findings.Equal(

@@ -2,6 +2,7 @@
 // Rows one by one and against each other: names, order, digests, counts, allowances.
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "receipts/verify/receipt.h"

@@ -14,9 +14,10 @@
 namespace hallmark::verify {
 namespace {
 
-// Files that decide numbers or ids: one that a receipt leaves out would go unseen.
+// Files that decide numbers or ids wherever they lie: one that a receipt leaves out would go
+// unseen. Other shards are read only if the index names them, and the index is listed by digest.
 bool IsRead(const std::string& name) {
-  return name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json") ||
+  return name == "model.safetensors" || name == "model.safetensors.index.json" ||
          name == "config.json" || name == "quantization_config.json" ||
          name == "generation_config.json" || name == "tokenizer.json";
 }

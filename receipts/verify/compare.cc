@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/base/sha256.h"
@@ -84,7 +85,8 @@ Comparison CompareReceipts(const Json& core_a, const Json& core_b) {
     if (other == rows_b.end()) {
       comparison.only_a.push_back(name);
     } else if (*row != *other->second) {
-      comparison.rows.push_back({name, *row, *other->second});
+      comparison.rows.push_back(
+          {name, std::make_shared<const Json>(*row), std::make_shared<const Json>(*other->second)});
     }
   }
   for (const auto& [name, row] : rows_b) {
@@ -99,7 +101,7 @@ Comparison CompareReceipts(const Json& core_a, const Json& core_b) {
 Json ComparisonJson(const Comparison& comparison) {
   Json rows = Json::array();
   for (const RowDifference& row : comparison.rows) {
-    rows.push_back({{"name", row.name}, {"a", row.a}, {"b", row.b}});
+    rows.push_back({{"name", row.name}, {"a", *row.a}, {"b", *row.b}});
   }
   return {{"schema", "urn:hallmark:schema:diff:v1"},
           {"result", kWords[static_cast<size_t>(comparison.result)]},
@@ -127,7 +129,8 @@ std::string ComparisonText(const Comparison& comparison) {
     text += fmt::format("  only in B: {}\n", ShownText(name));
   }
   for (const RowDifference& row : comparison.rows) {
-    text += fmt::format("  {}\n", ShownText(row.name)) + RowText("A", row.a) + RowText("B", row.b);
+    text +=
+        fmt::format("  {}\n", ShownText(row.name)) + RowText("A", *row.a) + RowText("B", *row.b);
   }
   return text;
 }

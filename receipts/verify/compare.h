@@ -6,7 +6,8 @@
 #define HALLMARK_RECEIPTS_VERIFY_COMPARE_H_
 
 #include <array>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,8 @@ namespace hallmark::verify {
 
 struct RowDifference {
   std::string name;  // "clause/case"
-  Json a;
-  Json b;
+  std::shared_ptr<const Json> a;
+  std::shared_ptr<const Json> b;
 };
 
 struct Comparison {

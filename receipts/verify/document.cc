@@ -2,6 +2,7 @@
 #include "receipts/verify/document.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace hallmark::verify {
 namespace {

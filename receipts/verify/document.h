@@ -5,7 +5,7 @@
 #ifndef HALLMARK_RECEIPTS_VERIFY_DOCUMENT_H_
 #define HALLMARK_RECEIPTS_VERIFY_DOCUMENT_H_
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>

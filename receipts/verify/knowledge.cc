@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "receipts/verify/knowledge.h"
 
+#include <nlohmann/json.hpp>
+
 #include "engine/base/check.h"
 #include "engine/base/sha256.h"
 
@@ -115,16 +117,17 @@ Status ReadRules(const Reader& reader, Knowledge& knowledge) {
   return {};
 }
 
-std::map<std::string, Json> RowsByName(const Json& rows) {
-  std::map<std::string, Json> by_name;
+std::map<std::string, const Json*> RowsByName(const Json& rows) {
+  std::map<std::string, const Json*> by_name;
   for (const Json& row : rows) {
-    by_name[row.at("clause").get<std::string>() + "/" + row.at("case").get<std::string>()] = row;
+    by_name[row.at("clause").get<std::string>() + "/" + row.at("case").get<std::string>()] = &row;
   }
   return by_name;
 }
 
 Status ReadPins(const Reader& reader, Knowledge& knowledge) {
-  const Json json = TRY(reader.Read(kPins));
+  knowledge.published = std::make_shared<const Json>(TRY(reader.Read(kPins)));
+  const Json& json = *knowledge.published;
   for (const Json& item : json.at("shared")) {
     knowledge.shared_rows[item.at("arithmetic").get<std::string>()] = RowsByName(item.at("rows"));
   }
@@ -134,8 +137,8 @@ Status ReadPins(const Reader& reader, Knowledge& knowledge) {
                               .level = item.at("level").get<std::string>(),
                               .checkpoint = item.at("checkpoint").get<std::string>(),
                               .drafter = item.at("drafter").get<std::string>(),
-                              .settings = item.at("settings"),
-                              .prompts = item.at("prompts"),
+                              .settings = &item.at("settings"),
+                              .prompts = &item.at("prompts"),
                               .core_sha256 = item.at("core_sha256").get<std::string>(),
                               .rows = RowsByName(item.at("rows"))});
   }

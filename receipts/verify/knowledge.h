@@ -7,7 +7,8 @@
 
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <set>
 #include <string>
 #include <string_view>
@@ -65,10 +66,10 @@ struct Pin {
   std::string level;
   std::string checkpoint;  // sha256 of its list of files
   std::string drafter;     // the same; empty without one
-  Json settings;
-  Json prompts;
+  const Json* settings = nullptr;
+  const Json* prompts = nullptr;
   std::string core_sha256;
-  std::map<std::string, Json> rows;  // by "clause/case"
+  std::map<std::string, const Json*> rows;  // by "clause/case"
 };
 
 struct Knowledge {
@@ -82,7 +83,9 @@ struct Knowledge {
   std::map<std::string, GoldenFile> golden_files;
   std::vector<RowRule> rules;
   std::vector<PromptRule> prompts;
-  std::map<std::string, std::map<std::string, Json>> shared_rows;  // arithmetic, "clause/case"
+  std::shared_ptr<const Json> published;  // the document that pins point into
+  // By arithmetic, then "clause/case".
+  std::map<std::string, std::map<std::string, const Json*>> shared_rows;
   std::vector<Pin> pins;
   std::map<std::string, Policy> policies;
   std::map<std::string, int> case_levels;  // "clause/case" to the rank of the list that names it

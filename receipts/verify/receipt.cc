@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "receipts/verify/receipt.h"
 
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace hallmark::verify {

@@ -5,7 +5,7 @@
 #define HALLMARK_RECEIPTS_VERIFY_RECEIPT_H_
 
 #include <map>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -2,6 +2,7 @@
 #include "receipts/verify/verify.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/base/sha256.h"

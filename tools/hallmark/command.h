@@ -21,6 +21,10 @@ void AddInspectCommand(CLI::App& program, CommandRun& run);
 void AddRunCommand(CLI::App& program, CommandRun& run);
 void AddLogitsCommand(CLI::App& program, CommandRun& run);
 void AddReceiptCommand(CLI::App& program, CommandRun& run);
+void AddVerifyCommand(CLI::App& program, CommandRun& run);
+void AddDiffCommand(CLI::App& program, CommandRun& run);
+void AddSignCommand(CLI::App& program, CommandRun& run);
+void AddKeygenCommand(CLI::App& program, CommandRun& run);
 void AddBenchCommand(CLI::App& program, CommandRun& run);
 
 // --kv, --device, --tier and --threads of a command; `flags` outlives the parsing.

@@ -59,6 +59,10 @@ int Main(int argc, char** argv) {
   AddRunCommand(program, run);
   AddLogitsCommand(program, run);
   AddReceiptCommand(program, run);
+  AddVerifyCommand(program, run);
+  AddDiffCommand(program, run);
+  AddSignCommand(program, run);
+  AddKeygenCommand(program, run);
   AddBenchCommand(program, run);
 
   // The parser speaks in exceptions; they end here.

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// hallmark keygen and hallmark sign: an Ed25519 key, and a receipt in an envelope signed with it.
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "engine/base/mapped_file.h"
+#include "receipts/emit/atomic_file.h"
+#include "receipts/verify/compare.h"
+#include "receipts/verify/dsse.h"
+#include "receipts/verify/key_file.h"
+#include "tools/hallmark/command.h"
+#include "tools/hallmark/report.h"
+
+namespace hallmark {
+namespace {
+
+constexpr std::string_view kReceiptSuffix = ".intoto.jsonl";
+
+struct SignFlags {
+  std::string receipt;
+  std::string key;
+  std::string out;
+};
+
+Result<int> Sign(const SignFlags& flags) {
+  if (!flags.receipt.ends_with(kReceiptSuffix)) {
+    return Fail(Code::kOutOfRange, "expected a receipt, NAME.intoto.jsonl",
+                {.file = flags.receipt, .flag = "RECEIPT"});
+  }
+  std::string out = flags.out;
+  if (out.empty()) {
+    out = flags.receipt.substr(0, flags.receipt.size() - kReceiptSuffix.size()) + ".dsse.json";
+  }
+  TRY(CheckOutputFile(out));
+  const verify::SecretKey key = TRY(verify::ReadSecretKey(flags.key));
+  const MappedFile file = TRY(MappedFile::Open(flags.receipt));
+  const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()),
+                               file.bytes().size());
+  // A name is put under a receipt only, not under whatever a file holds.
+  TRY(verify::ReadCore(verify::BuiltInKnowledge(), flags.receipt, bytes));
+  TRY(WriteFileAtomically(out, TRY(verify::SignEnvelope(bytes, key))));
+  return PrintText("envelope     " + out + "\nkey id       " +
+                   verify::KeyId(TRY(verify::PublicKeyOf(key))) + "\n");
+}
+
+Result<int> MakeKey(const std::string& prefix) {
+  const verify::KeyPaths paths = TRY(verify::WriteNewKey(prefix));
+  const verify::PublicKey key = TRY(verify::ReadPublicKey(paths.open));
+  return PrintText("secret key   " + paths.secret + "\npublic key   " + paths.open +
+                   "\nkey id       " + verify::KeyId(key) + "\n");
+}
+
+}  // namespace
+
+void AddSignCommand(CLI::App& program, CommandRun& run) {
+  auto flags = std::make_shared<SignFlags>();
+  CLI::App* command =
+      program.add_subcommand("sign", "Put a receipt into an envelope signed with your key");
+  command->add_option("RECEIPT", flags->receipt, "The receipt, NAME.intoto.jsonl")
+      ->required()
+      ->type_name("");
+  command->add_option("--key", flags->key, "The secret key, PREFIX.key")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--out", flags->out, "The envelope to write [NAME.dsse.json]")
+      ->type_name("FILE");
+  command->footer(
+      "Writes a DSSE envelope with one Ed25519 signature. It says who vouches for a receipt, and\n"
+      "makes none pass: 'hallmark verify ENVELOPE --public-key FILE' judges both.\n\n"
+      "Examples:\n"
+      "  hallmark keygen --out mine\n"
+      "  hallmark sign RECEIPT --key mine.key");
+  command->callback([flags, &run] {
+    run = [flags] {
+      const Result<int> code = Sign(*flags);
+      return code.has_value() ? *code : ReportError(code.error(), false);
+    };
+  });
+}
+
+void AddKeygenCommand(CLI::App& program, CommandRun& run) {
+  auto prefix = std::make_shared<std::string>();
+  CLI::App* command = program.add_subcommand("keygen", "Make a key to sign receipts with");
+  command->add_option("--out", *prefix, "Writes PREFIX.key, for you alone, and PREFIX.pub")
+      ->required()
+      ->type_name("PREFIX");
+  command->footer(
+      "An Ed25519 key. No file that is there is written over.\n\n"
+      "Example:\n"
+      "  hallmark keygen --out mine");
+  command->callback([prefix, &run] {
+    run = [prefix] {
+      const Result<int> code = MakeKey(*prefix);
+      return code.has_value() ? *code : ReportError(code.error(), false);
+    };
+  });
+}
+
+}  // namespace hallmark

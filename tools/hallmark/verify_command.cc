@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// hallmark verify: judges receipts offline, from their bytes and what the program carries.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "engine/base/json.h"
+#include "engine/base/mapped_file.h"
+#include "receipts/emit/atomic_file.h"
+#include "receipts/verify/calendar.h"
+#include "receipts/verify/key_file.h"
+#include "receipts/verify/verify.h"
+#include "tools/hallmark/command.h"
+#include "tools/hallmark/report.h"
+
+namespace hallmark {
+namespace {
+
+struct VerifyFlags {
+  std::vector<std::string> receipts;
+  std::string policy;
+  std::string waivers;
+  std::string public_key;
+  std::string checkpoint;
+  std::string drafter;
+  std::string out;
+  bool json = false;
+};
+
+// The whole of a small file. What a flag names is the user's word, so its fault is one of usage.
+Result<std::string> ReadFlagFile(const std::string& path, const char* flag) {
+  const auto file = MappedFile::Open(path);
+  if (!file.has_value()) {
+    Error error = file.error();
+    error.where.flag = flag;
+    return Fail(std::move(error));
+  }
+  return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
+}
+
+template <typename T>
+Result<T> NameFlag(Result<T> result, const char* flag) {
+  if (result.has_value()) return result;
+  Error error = std::move(result).error();
+  error.where.flag = flag;
+  return Fail(std::move(error));
+}
+
+Result<verify::Policy> ReadPolicy(const std::string& given) {
+  const verify::Knowledge& knowledge = verify::BuiltInKnowledge();
+  if (const verify::Policy* built_in = knowledge.PolicyOf(given)) return *built_in;
+  if (!HasEntry(given)) {
+    std::string names;
+    for (const auto& [name, policy] : knowledge.policies) names += name + ", ";
+    return Fail(Code::kNotFound, "found \"" + given + "\", expected " + names + "or a file",
+                {.flag = "--policy"});
+  }
+  const std::string text = TRY(ReadFlagFile(given, "--policy"));
+  return NameFlag(verify::ParsePolicy(knowledge, text, given), "--policy");
+}
+
+// A glob over a folder of receipts hands over their summaries too; one whose receipt is not given
+// is judged like any other file, and denied.
+bool IsSummaryOf(const std::string& path, const std::vector<std::string>& given) {
+  constexpr std::string_view kSuffix = ".txt";
+  if (!path.ends_with(kSuffix)) return false;
+  const std::string stem = path.substr(0, path.size() - kSuffix.size());
+  return std::find(given.begin(), given.end(), stem + ".intoto.jsonl") != given.end();
+}
+
+verify::ReceiptVerdict Judge(const std::string& path, const verify::VerifyOptions& options) {
+  const auto file = MappedFile::Open(path);
+  if (!file.has_value()) return verify::Unreadable(Utf8(path), file.error().ToString());
+  const std::string_view bytes(reinterpret_cast<const char*>(file->bytes().data()),
+                               file->bytes().size());
+  const std::string name = std::filesystem::path(path).filename().string();
+  auto verdict = verify::VerifyReceipt(verify::BuiltInKnowledge(), name, bytes, options);
+  if (!verdict.has_value()) return verify::Unreadable(Utf8(path), verdict.error().ToString());
+  verdict->file = Utf8(path);
+  return *std::move(verdict);
+}
+
+Result<int> Run(const VerifyFlags& flags) {
+  verify::VerifyOptions options{.checkpoint_folder = flags.checkpoint,
+                                .drafter_folder = flags.drafter};
+  verify::Policy policy;
+  if (!flags.policy.empty()) {
+    policy = TRY(ReadPolicy(flags.policy));
+    options.policy = &policy;
+  }
+  if (!flags.waivers.empty()) {
+    const std::string text = TRY(ReadFlagFile(flags.waivers, "--waivers"));
+    options.waivers = TRY(NameFlag(
+        verify::ParseWaivers(verify::BuiltInKnowledge(), text, flags.waivers, verify::Today()),
+        "--waivers"));
+  }
+  if (!flags.public_key.empty()) {
+    options.public_key = TRY(NameFlag(verify::ReadPublicKey(flags.public_key), "--public-key"));
+  }
+  if (!flags.checkpoint.empty()) TRY(CheckDirectory(flags.checkpoint));
+  if (!flags.drafter.empty()) TRY(CheckDirectory(flags.drafter));
+  if (!flags.out.empty()) TRY(CheckOutputFile(flags.out));
+  std::vector<verify::ReceiptVerdict> verdicts;
+  for (const std::string& path : flags.receipts) {
+    if (!IsSummaryOf(path, flags.receipts)) verdicts.push_back(Judge(path, options));
+  }
+  const Json document = verify::VerdictJson(verdicts);
+  if (!flags.out.empty()) TRY(WriteFileAtomically(flags.out, CanonicalJson(document)));
+  std::string text;
+  for (const verify::ReceiptVerdict& verdict : verdicts) text += verify::VerdictText(verdict);
+  const int printed = flags.json ? PrintJson(document) : PrintText(text);
+  const int code = verify::ExitCodeOfAll(verdicts);
+  return code != kExitOk ? code : printed;
+}
+
+}  // namespace
+
+void AddVerifyCommand(CLI::App& program, CommandRun& run) {
+  auto flags = std::make_shared<VerifyFlags>();
+  CLI::App* command = program.add_subcommand(
+      "verify", "Judge receipts offline: what they claim, against themselves and a policy");
+  command->add_option("RECEIPT", flags->receipts, "Files *.intoto.jsonl or *.dsse.json")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("--policy", flags->policy,
+                   "L0 to L3, or a policy's file [that of the level the receipt claims]")
+      ->type_name("P");
+  command->add_option("--waivers", flags->waivers, "Failed cases to waive, each until a date")
+      ->type_name("FILE");
+  command
+      ->add_option("--public-key", flags->public_key, "Demand an envelope that this key has signed")
+      ->type_name("FILE");
+  command
+      ->add_option("--checkpoint", flags->checkpoint,
+                   "Also hold the files of this checkpoint against the receipt")
+      ->type_name("DIR");
+  command->add_option("--drafter", flags->drafter, "The same for a drafter")->type_name("DIR");
+  command->add_option("--out", flags->out, "Write the verdict document here too")
+      ->type_name("FILE");
+  command->add_flag("--json", flags->json, "The verdict document instead of text");
+  command->footer(
+      "Needs no network, no GPU and no file but the receipt. Summaries (.txt) beside receipts "
+      "that\n"
+      "are given are passed over. Exit code 0: every receipt passed; 1: one is denied; 3: one "
+      "could\n"
+      "not be decided (unreadable, waived, or a case that did not end).\n\n"
+      "Examples:\n"
+      "  hallmark verify receipts/published/cpu/*\n"
+      "  hallmark verify RECEIPT --policy L1 --json\n"
+      "  hallmark verify RECEIPT --checkpoint golden/models/scribe-11m-exl3");
+  command->callback([flags, &run] {
+    run = [flags] {
+      const Result<int> code = Run(*flags);
+      return code.has_value() ? *code : ReportError(code.error(), flags->json);
+    };
+  });
+}
+
+}  // namespace hallmark
