@@ -10,13 +10,9 @@
 
 #include "engine/backend/draft_ops.h"
 #include "engine/base/result.h"
+#include "engine/draft/drafter_options.h"
 
 namespace hallmark {
-
-struct IdSpan {
-  int64_t begin = 0;
-  int64_t end = 0;  // past the last
-};
 
 class DraftVocabulary {
  public:

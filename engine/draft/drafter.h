@@ -13,24 +13,12 @@
 #include "engine/backend/backend.h"
 #include "engine/backend/draft_ops.h"
 #include "engine/draft/draft_vocabulary.h"
+#include "engine/draft/drafter_options.h"
 #include "engine/format/drafter_config.h"
 #include "engine/format/drafter_inventory.h"
 #include "engine/model/model.h"
 
 namespace hallmark {
-
-enum class DrafterWeights {
-  kBf16,     // every matrix as it is stored, BF16 or not
-  kAffine4,  // plain matrices quantized to 4 bits on load (affine_quantizer.h)
-};
-
-struct DrafterOptions {
-  DrafterWeights weights = DrafterWeights::kBf16;
-  // kAffine4 takes matrices whose sides are both multiples of 64 and that have at least this many
-  // elements; smaller ones gain nothing.
-  int64_t affine_min_elements = int64_t{1} << 20;
-  std::vector<IdSpan> vocabulary;  // what may be proposed; empty: all
-};
 
 struct DrafterConvWeights {
   Buffer base;  // [2 sides, kernel, hidden]

@@ -24,24 +24,30 @@ struct ModelTarget::State : TargetState {
   explicit State(Sequence sequence) : sequence(std::move(sequence)) {}
 
   int64_t position() const override { return sequence.position(); }
-  size_t bytes() const override { return sequence.bytes(); }
+  size_t bytes() const override {
+    return sequence.bytes() + (context ? context->bytes() : 0);  // windows are not kept
+  }
   Result<std::string> Digest() const override { return sequence.StateDigest(); }
 
   Sequence sequence;
+  std::optional<DraftContext> context;
   std::optional<VerifyWindow> window;
   int64_t tap_row = -1;  // of this state's first row in the last pass's taps; -1: none waits
 };
 
-Result<std::unique_ptr<ModelTarget>> ModelTarget::Create(const Model& model,
+Result<std::unique_ptr<ModelTarget>> ModelTarget::Create(const Model& model, const Drafter* drafter,
                                                          const KvPoolOptions& pages,
                                                          TargetInfo info) {
-  std::unique_ptr<ModelTarget> target(new ModelTarget(model));
-  target->pass_ = TRY(ForwardPass::Create(model));
+  std::unique_ptr<ModelTarget> target(new ModelTarget(model, drafter));
+  std::vector<int> taps;
+  if (drafter != nullptr) taps = drafter->taps();
+  target->pass_ = TRY(ForwardPass::Create(model, ForwardPass::kMaxRows, taps));
+  if (drafter != nullptr) target->draft_pass_ = TRY(DraftPass::Create(*drafter));
   target->pool_ = std::make_shared<KvPool>(*model.backend, model.config, pages);
   info.vocab = model.config.vocab;
   info.max_positions = model.config.max_positions;
   info.max_rows = target->pass_->max_rows();
-  info.max_drafts = 0;
+  info.max_drafts = drafter == nullptr ? 0 : drafter->block_size() - 1;
   info.max_pages = pages.max_pages;
   if (DraftsBeyondShortCopies(model.config)) info.copy_match = kLongCopyMatch;
   target->info_ = std::move(info);
@@ -50,12 +56,14 @@ Result<std::unique_ptr<ModelTarget>> ModelTarget::Create(const Model& model,
 
 Result<std::unique_ptr<TargetState>> ModelTarget::Create() {
   auto state = std::make_unique<State>(TRY(Sequence::Create(pool_, model_->config)));
+  if (drafter_ != nullptr) state->context = TRY(DraftContext::Create(*drafter_));
   return std::unique_ptr<TargetState>(std::move(state));
 }
 
 Result<std::unique_ptr<TargetState>> ModelTarget::Fork(const TargetState& state) {
   const State& from = static_cast<const State&>(state);
   auto fork = std::make_unique<State>(TRY(from.sequence.Fork()));
+  if (from.context) fork->context = TRY(from.context->Fork());
   return std::unique_ptr<TargetState>(std::move(fork));
 }
 
@@ -82,21 +90,48 @@ Result<std::vector<std::vector<float>>> ModelTarget::Run(std::span<const TargetS
     const int64_t count = static_cast<int64_t>(slice.ids.size());
     if (slice.verify) {
       state.tap_row = row;
+    } else if (state.context) {
+      TRY(AppendTaps(state, row, count));
     }
     row += count;
   }
   return logits;
 }
 
+// The drafter's context moves with the sequence: the taps of every row that joins, once.
+Status ModelTarget::AppendTaps(State& state, int64_t first_row, int64_t rows) {
+  const ConstRows taps = pass_->taps();
+  return draft_pass_->Append(*state.context, {taps.data + first_row * taps.cols, rows, taps.cols});
+}
+
 Status ModelTarget::Commit(TargetState& target_state, int64_t rows) {
   State& state = static_cast<State&>(target_state);
   CHECK(state.tap_row >= 0);
-  state.tap_row = -1;
-  return pass_->Commit(state.sequence, *state.window, rows);
+  const int64_t first_row = std::exchange(state.tap_row, -1);
+  TRY(pass_->Commit(state.sequence, *state.window, rows));
+  if (!state.context || rows == 0) return {};
+  return AppendTaps(state, first_row, rows);
 }
 
-Result<std::vector<std::vector<int32_t>>> ModelTarget::Draft(std::span<const DraftAsk>) {
-  return hallmark::Fail(Code::kInternal, "no drafter");
+Result<std::vector<std::vector<int32_t>>> ModelTarget::Draft(std::span<const DraftAsk> asks) {
+  CHECK(draft_pass_.has_value());
+  std::vector<DraftRequest> requests;
+  for (const DraftAsk& ask : asks) {
+    State& state = static_cast<State&>(*ask.state);
+    DraftRequest request{.context = &*state.context, .anchor = ask.anchor};
+    if (ask.sampling.temperature > 0) {
+      // The noise of the draw is known ahead, so the guess takes it into account.
+      request.temperature = ask.sampling.temperature;
+      request.noise = [seed = ask.sampling.seed](int64_t position, int32_t token) {
+        return SamplerNoise(seed, static_cast<uint64_t>(position), static_cast<uint64_t>(token));
+      };
+    }
+    requests.push_back(std::move(request));
+  }
+  std::vector<DraftProposal> proposals = TRY(draft_pass_->Propose(requests));
+  std::vector<std::vector<int32_t>> ids;
+  for (DraftProposal& proposal : proposals) ids.push_back(std::move(proposal.ids));
+  return ids;
 }
 
 }  // namespace hallmark

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 
+#include "engine/draft/draft_pass.h"
 #include "engine/model/forward.h"
 #include "engine/model/kv_pool.h"
 #include "engine/run/target.h"
@@ -15,10 +16,10 @@ namespace hallmark {
 
 class ModelTarget : public Target {
  public:
-  // `model` outlives the target; `info` gives what no model knows:
+  // `model` and `drafter` (may be null) outlive the target; `info` gives what no model knows:
   // drawable_ids and the two places. Allocates scratch for one pass.
-  static Result<std::unique_ptr<ModelTarget>> Create(const Model& model, const KvPoolOptions& pages,
-                                                     TargetInfo info);
+  static Result<std::unique_ptr<ModelTarget>> Create(const Model& model, const Drafter* drafter,
+                                                     const KvPoolOptions& pages, TargetInfo info);
 
   const TargetInfo& info() const override { return info_; }
   Result<std::unique_ptr<TargetState>> Create() override;
@@ -34,12 +35,15 @@ class ModelTarget : public Target {
  private:
   struct State;
 
-  explicit ModelTarget(const Model& model) : model_(&model) {}
+  Status AppendTaps(State& state, int64_t first_row, int64_t rows);
+  ModelTarget(const Model& model, const Drafter* drafter) : model_(&model), drafter_(drafter) {}
 
   const Model* model_;
+  const Drafter* drafter_;
   TargetInfo info_;
   std::shared_ptr<KvPool> pool_;
   std::optional<ForwardPass> pass_;
+  std::optional<DraftPass> draft_pass_;
 };
 
 }  // namespace hallmark

@@ -7,7 +7,9 @@
 
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/base/mapped_file.h"
+#include "engine/draft/drafter.h"
 #include "engine/format/checkpoint.h"
+#include "engine/format/drafter_inventory.h"
 #include "engine/format/inventory.h"
 #include "engine/model/forward.h"
 #include "engine/model/model.h"
@@ -47,6 +49,8 @@ struct Session::Impl {
   std::vector<int32_t> stop_ids;
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
+  std::unique_ptr<DrafterCheckpoint> drafter_checkpoint;
+  std::unique_ptr<Drafter> drafter;
   std::unique_ptr<ModelTarget> target;
   std::unique_ptr<Scheduler> scheduler;
 
@@ -56,6 +60,17 @@ struct Session::Impl {
     const LinearSource& head = *inventory->head;
     if (const auto* plain = std::get_if<PlainLinear>(&head.weights)) return plain->weight.where();
     return std::get<Exl3Group>(head.weights).trellis.where();
+  }
+
+  Status OpenDrafter() {
+    drafter_checkpoint =
+        std::make_unique<DrafterCheckpoint>(TRY(DrafterCheckpoint::Open(options.drafter)));
+    const DrafterConfig& config = drafter_checkpoint->config();
+    TRY(CheckDrafterFits(config, checkpoint->config()));  // before its weights are looked at
+    const DrafterInventory tensors = TRY(TakeDrafterInventory(*drafter_checkpoint));
+    TRY(CheckFiniteDrafter(tensors));
+    drafter = TRY(Drafter::Load(tensors, config, *model, options.drafter_options));
+    return {};
   }
 };
 
@@ -76,6 +91,7 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
   TRY(CheckFiniteScales(*impl->inventory));
   impl->backend = TRY(MakeBackend(options));
   impl->model = TRY(Model::Load(*impl->inventory, impl->checkpoint->config(), *impl->backend));
+  if (!options.drafter.empty()) TRY(impl->OpenDrafter());
   const int64_t vocab = impl->model->config.vocab;
   const TargetInfo info{
       .drawable_ids =
@@ -89,7 +105,7 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
   const KvPoolOptions pages{.type = options.kv,
                             .max_pages = (options.context + kKvPageTokens - 1) / kKvPageTokens,
                             .poison = options.poison_pages};
-  impl->target = TRY(ModelTarget::Create(*impl->model, pages, info));
+  impl->target = TRY(ModelTarget::Create(*impl->model, impl->drafter.get(), pages, info));
   impl->scheduler =
       TRY(Scheduler::Create(*impl->target, impl->stop_ids,
                             {.max_streams = options.streams, .kept_bytes = options.kept_bytes}));
@@ -154,6 +170,10 @@ const Tokenizer* Session::tokenizer() const {
 const Checkpoint& Session::checkpoint() const { return *impl_->checkpoint; }
 const CheckpointInventory& Session::inventory() const { return *impl_->inventory; }
 const Model& Session::model() const { return *impl_->model; }
+const Drafter* Session::drafter() const { return impl_->drafter.get(); }
+const DrafterCheckpoint* Session::drafter_checkpoint() const {
+  return impl_->drafter_checkpoint.get();
+}
 const std::vector<int32_t>& Session::stop_ids() const { return impl_->stop_ids; }
 const SessionOptions& Session::options() const { return impl_->options; }
 int64_t Session::vocab_size() const { return impl_->model->config.vocab; }

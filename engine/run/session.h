@@ -16,12 +16,15 @@
 
 #include "engine/backend/geometry.h"
 #include "engine/base/result.h"
+#include "engine/draft/drafter_options.h"
 #include "engine/run/generation.h"
 #include "engine/run/stream_id.h"
 
 namespace hallmark {
 
 class Checkpoint;
+class Drafter;
+class DrafterCheckpoint;
 class Target;
 class Tokenizer;
 struct CheckpointInventory;
@@ -32,7 +35,9 @@ struct SessionOptions {
   std::string tier;            // a CpuTierName; empty: the best the machine has
   int threads = 0;             // 0: as many as the machine has
   KvType kv = KvType::kBf16;
-  int streams = 8;  // that run at once, 1 .. 8; further requests wait
+  std::string drafter;  // folder of a DFlash or DFlash2 drafter made for the checkpoint; "": none
+  DrafterOptions drafter_options;  // how its weights are held, what it may propose
+  int streams = 8;                 // that run at once, 1 .. 8; further requests wait
   // Positions that all streams together may hold, in whole pages of 256; 0: as memory allows. A
   // request is promised its prompt and max_tokens when it is admitted.
   int64_t context = 0;
@@ -43,7 +48,7 @@ struct SessionOptions {
 
 class Session {
  public:
-  // Opens DIR: checks headers, config and scales, then loads. All or nothing.
+  // Opens DIR, and the drafter: checks headers, config and scales, then loads. All or nothing.
   static Result<std::unique_ptr<Session>> Open(const std::string& directory,
                                                const SessionOptions& options = {});
   ~Session();
@@ -72,6 +77,9 @@ class Session {
   const Checkpoint& checkpoint() const;
   const CheckpointInventory& inventory() const;
   const Model& model() const;
+  // Null without a drafter.
+  const Drafter* drafter() const;
+  const DrafterCheckpoint* drafter_checkpoint() const;
   // What the streams run on; for suites that drive it themselves, while no stream is active.
   Target& target();
   const std::vector<int32_t>& stop_ids() const;
