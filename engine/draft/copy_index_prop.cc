@@ -37,9 +37,8 @@ std::vector<int32_t> SearchEverywhere(const std::vector<int32_t>& ids, int64_t m
 RC_GTEST_PROP(CopyIndex, FindsWhatASearchEverywhereFinds, ()) {
   // Few letters, so that matches of every length occur; ids that need all 32 bits among them.
   const int32_t letters = *rc::gen::inRange(1, 5);
-  const auto letter = rc::gen::map(rc::gen::inRange(0, letters), [](int32_t n) {
-    return n % 2 == 0 ? n : 0x7FFFFFF0 + n;
-  });
+  const auto letter = rc::gen::map(rc::gen::inRange(0, letters),
+                                   [](int32_t n) { return n % 2 == 0 ? n : 0x7FFFFFF0 + n; });
   const auto ids = *rc::gen::resize(200, rc::gen::container<std::vector<int32_t>>(letter));
   const int64_t min_match = *rc::gen::inRange<int64_t>(1, 12);
   const int64_t max_ids = *rc::gen::inRange<int64_t>(1, 20);
