@@ -25,13 +25,12 @@ void Findings::Equal(std::string_view code, std::string_view pointer, std::strin
   Add(std::string(code), std::string(pointer), ShownText(expected), ShownText(found));
 }
 
-std::string ShownText(std::string_view text) {
-  constexpr size_t kMost = 120;
-  std::string shown(text.substr(0, kMost));
+std::string ShownText(std::string_view text, size_t most) {
+  std::string shown(text.substr(0, most));
   for (char& c : shown) {
     if (c < ' ' || c > '~') c = '?';
   }
-  if (text.size() > kMost) shown += "...";
+  if (text.size() > most) shown += "...";
   return shown;
 }
 

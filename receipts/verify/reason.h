@@ -42,9 +42,9 @@ class Findings {
   size_t total_ = 0;
 };
 
-// A value in one short line of printable ASCII, cut after 120 bytes.
+// A value in one short line of printable ASCII, cut after `most` bytes.
 std::string Shown(const nlohmann::json& value);
-std::string ShownText(std::string_view text);
+std::string ShownText(std::string_view text, size_t most = 120);
 
 // "/a/b~1c" from "/a" and "b/c".
 std::string Below(std::string_view pointer, std::string_view member);

@@ -25,7 +25,7 @@ Json ReceiptJson(const ReceiptVerdict& verdict) {
   }
   Json clauses = Json::object();
   for (const auto& [clause, tally] : verdict.clauses) clauses[clause] = tally;
-  return {{"file", ShownText(verdict.file)},
+  return {{"file", verdict.file},
           {"sha256", verdict.sha256},
           {"core_sha256", verdict.core_sha256},
           {"level_claimed", ShownText(verdict.level_claimed)},

@@ -19,7 +19,7 @@
 namespace hallmark::verify {
 
 struct ReceiptVerdict {
-  std::string file;    // as the user gave it
+  std::string file;    // as the user gave it, UTF-8
   std::string sha256;  // of the receipt's bytes; of an envelope, those of its payload
   std::string core_sha256;
   std::string level_claimed;

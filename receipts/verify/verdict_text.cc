@@ -11,18 +11,19 @@ namespace hallmark::verify {
 namespace {
 
 constexpr size_t kMostReasons = 12;
+constexpr size_t kMostName = 4096;
 
 std::string Headline(const ReceiptVerdict& verdict) {
   const std::string_view word = ResultWord(verdict.outcome);
   if (verdict.outcome == Outcome::kPass) {
     return fmt::format("{} at {} under policy {}: {}\n", word, verdict.level_reached,
-                       verdict.policy, ShownText(verdict.file));
+                       verdict.policy, ShownText(verdict.file, kMostName));
   }
   if (verdict.outcome == Outcome::kWaived) {
     return fmt::format("{} under policy {}, which is no pass: {}\n", word, verdict.policy,
-                       ShownText(verdict.file));
+                       ShownText(verdict.file, kMostName));
   }
-  return fmt::format("{}: {}\n", word, ShownText(verdict.file));
+  return fmt::format("{}: {}\n", word, ShownText(verdict.file, kMostName));
 }
 
 }  // namespace

@@ -101,8 +101,10 @@ Result<int> Run(const VerifyFlags& flags) {
   if (!flags.public_key.empty()) {
     options.public_key = TRY(NameFlag(verify::ReadPublicKey(flags.public_key), "--public-key"));
   }
-  if (!flags.checkpoint.empty()) TRY(CheckDirectory(flags.checkpoint));
-  if (!flags.drafter.empty()) TRY(CheckDirectory(flags.drafter));
+  if (!flags.checkpoint.empty()) {
+    TRY(NameFlag(CheckDirectory(flags.checkpoint), "--checkpoint"));
+  }
+  if (!flags.drafter.empty()) TRY(NameFlag(CheckDirectory(flags.drafter), "--drafter"));
   if (!flags.out.empty()) TRY(CheckOutputFile(flags.out));
   std::vector<verify::ReceiptVerdict> verdicts;
   for (const std::string& path : flags.receipts) {

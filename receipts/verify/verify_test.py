@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""verify, diff, sign and keygen as users meet them: exit codes, words, documents that fit their
+schemas, files written whole or not at all; and that the verifier's folder includes nothing of the
+emitter. HALLMARK names the program, HALLMARK_SOURCE the tree."""
+import glob
+import hashlib
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+import unittest
+
+import jsonschema
+
+PROGRAM = os.environ["HALLMARK"]
+SOURCE = os.environ["HALLMARK_SOURCE"]
+PUBLISHED = sorted(glob.glob(f"{SOURCE}/receipts/published/cpu/*.intoto.jsonl"))
+
+
+def schema(name):
+    with open(f"{SOURCE}/receipts/schemas/{name}.v1.schema.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def canonical(value):
+    return json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def digest(value):
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def run(*arguments, cwd=None):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, check=False,
+                          timeout=120, cwd=cwd)
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+class Case(unittest.TestCase):
+    maxDiff = None
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def forge(self, source, edit):
+        """A receipt with `edit` made and every digest of its own recomputed."""
+        statement = read(source)
+        predicate = statement["predicate"]
+        edit(predicate["core"], predicate["context"])
+        core = predicate["core"]
+        core["checkpoint"]["sha256"] = digest(core["checkpoint"]["files"])
+        predicate["core_sha256"] = digest(core)
+        predicate["context_sha256"] = digest(predicate["context"])
+        name = f'{core["level"]}.cpu.{predicate["core_sha256"][:12]}.intoto.jsonl'
+        return self.write(name, json.dumps(statement, sort_keys=True, separators=(",", ":"),
+                                           ensure_ascii=False) + "\n")
+
+    def document(self, *arguments, code):
+        found, shown, errors = run("verify", *arguments, "--json")
+        self.assertEqual((found, errors), (code, ""), shown)
+        document = json.loads(shown)
+        jsonschema.validate(document, schema("verdict"))
+        self.assertEqual(shown, canonical(document))
+        return document
+
+    def reasons(self, *arguments, code=1):
+        return [reason["code"] for receipt in self.document(*arguments, code=code)["receipts"]
+                for reason in receipt["reasons"]]
+
+    def refused(self, *arguments, code, words):
+        found, shown, errors = run(*arguments)
+        self.assertEqual((found, shown), (code, ""), errors)
+        self.assertEqual(errors.count("\n"), 1)
+        self.assertRegex(errors, words)
+
+
+def fail_one(core, context):
+    """An honest failure of a checkpoint that nobody published."""
+    core["checkpoint"]["files"][0]["sha256"] = "a" * 64
+    core["rows"] = [row for row in core["rows"] if row["clause"] != "model-golden"]
+    row = next(row for row in core["rows"] if row["case"] == "prompt,cut=16")
+    row.update(outcome="fail", actual="b" * 64, detail="the state: the bits differ")
+    context["verdict"]["outcome"] = "fail"
+
+
+class Verify(Case):
+    def test_published_receipts_pass_with_the_summaries_beside_them(self):
+        files = sorted(glob.glob(f"{SOURCE}/receipts/published/cpu/*"))
+        code, shown, errors = run("verify", *files)
+        self.assertEqual((code, errors), (0, ""), shown)
+        self.assertEqual(len(re.findall(r"^PASSED at L[0-9] under policy L[0-9]: ", shown, re.M)),
+                         len(PUBLISHED))
+        document = self.document(*files, code=0)
+        self.assertEqual(document["result"], "PASSED")
+        for path, receipt in zip(PUBLISHED, document["receipts"]):
+            with open(path, "rb") as file:
+                self.assertEqual(receipt["sha256"], hashlib.sha256(file.read()).hexdigest())
+            self.assertEqual(receipt["core_sha256"], read(path)["predicate"]["core_sha256"])
+
+    def test_pins_are_those_of_the_published_receipts(self):
+        done = subprocess.run([f"{SOURCE}/receipts/pin", "--check"], stdout=subprocess.PIPE,
+                              check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, b"pins: as published\n"))
+
+    def test_one_denied_among_many_decides(self):
+        bad = self.forge(PUBLISHED[0], lambda core, _: core["rows"].pop())
+        code, shown, _ = run("verify", PUBLISHED[0], bad)
+        self.assertEqual(code, 1)
+        self.assertIn(f"DENIED: {bad}", shown)
+        self.assertIn("row-missing at /predicate/core/rows: expected ", shown)
+        document = self.document(PUBLISHED[0], bad, code=1)
+        self.assertEqual([r["result"] for r in document["receipts"]], ["PASSED", "DENIED"])
+        self.assertEqual(document["result"], "DENIED")
+
+    def test_what_is_no_receipt_is_denied_and_what_cannot_be_read_is_undecided(self):
+        self.assertEqual(self.reasons(self.write("notes.txt", "hello\n")), ["not-json"])
+        self.assertEqual(self.reasons(self.path("none.intoto.jsonl"), code=3), ["unreadable"])
+        self.assertEqual(self.reasons(self.folder, code=3), ["unreadable"])
+        self.assertEqual(self.reasons(PUBLISHED[0], self.path("none"), code=3), ["unreadable"])
+
+    def test_policies_by_name_and_by_file(self):
+        document = self.document(PUBLISHED[0], "--policy", "L1", code=0)
+        self.assertEqual(document["receipts"][0]["policy"]["name"], "L1")
+        policy = read(f"{SOURCE}/receipts/policies/L1.json")
+        policy.update(name="fp8 only", kv=["fp8"])
+        path = self.write("p.json", canonical(policy))
+        bf16 = next(p for p in PUBLISHED if read(p)["predicate"]["core"]["settings"]["kv"] == "bf16")
+        self.assertEqual(self.reasons(bf16, "--policy", path), ["policy-kv"])
+        policy["clauses"].append("all-is-well")
+        path = self.write("p.json", canonical(policy))
+        self.refused("verify", bf16, "--policy", path, code=2,
+                     words=r"malformed: unknown clause all-is-well .*p\.json.*--policy")
+        self.refused("verify", bf16, "--policy", "L77", code=2, words="not_found: .*L77.*--policy")
+
+    def test_waivers(self):
+        receipt = self.forge(PUBLISHED[0], fail_one)
+        self.assertEqual(self.reasons(receipt), ["row-not-passed"])
+        waivers = {"schema": "urn:hallmark:schema:waivers:v1",
+                   "waivers": [{"case": "chunked-equals-whole/prompt,cut=16",
+                                "expires": "2999-12-31", "reason": "being looked at"}]}
+        path = self.write("w.json", canonical(waivers))
+        jsonschema.validate(waivers, schema("waivers"))
+        self.assertEqual(self.reasons(receipt, "--waivers", path, code=3), [])
+        code, shown, _ = run("verify", receipt, "--waivers", path)
+        self.assertEqual(code, 3)
+        self.assertRegex(shown, r"^WAIVED under policy L2, which is no pass")
+        self.assertIn("being looked at", shown)
+        waivers["waivers"][0]["expires"] = "2026-01-01"
+        path = self.write("w.json", canonical(waivers))
+        self.refused("verify", receipt, "--waivers", path, code=2, words="out_of_range: .*expired")
+
+    def test_the_folder_of_the_checkpoint(self):
+        prism = next(p for p in PUBLISHED if "prism-exl3,run=" in json.dumps(read(p)))
+        models = f"{SOURCE}/golden/models"
+        self.assertEqual(self.reasons(prism, "--checkpoint", f"{models}/prism-exl3", code=0), [])
+        self.assertIn("folder-file-bytes",
+                      self.reasons(prism, "--checkpoint", f"{models}/scribe-11m-exl3"))
+        self.refused("verify", prism, "--checkpoint", self.path("none"), code=2,
+                     words="not_found: .*--checkpoint")
+
+    def test_out_is_the_document_whole_or_not_at_all(self):
+        out = self.path("verdict.json")
+        code, shown, _ = run("verify", PUBLISHED[0], "--out", out, "--json")
+        self.assertEqual(code, 0)
+        with open(out, encoding="utf-8") as file:
+            self.assertEqual(file.read(), shown)
+        self.refused("verify", PUBLISHED[0], "--out", self.path("no/where.json"), code=3, words="io: ")
+
+    def test_a_hostile_receipt_does_not_speak_to_the_terminal(self):
+        def edit(core, _):
+            core["rows"][0]["case"] = "\x1b[2J\u202e" + "x" * 5000
+        code, shown, _ = run("verify", self.forge(PUBLISHED[0], edit))
+        self.assertEqual(code, 1)
+        self.assertTrue(all(c == "\n" or " " <= c <= "~" for c in shown), shown)
+        self.assertLess(len(shown), 10000)
+
+
+class Diff(Case):
+    def compare(self, one, other, code):
+        found, shown, errors = run("diff", one, other, "--json")
+        self.assertEqual((found, errors), (code, ""))
+        document = json.loads(shown)
+        jsonschema.validate(document, schema("diff"))
+        return document
+
+    def test_equal_differs_and_not_comparable(self):
+        same = self.forge(PUBLISHED[0], lambda _, context: context["host"].update(cpu="other"))
+        self.assertEqual(self.compare(PUBLISHED[0], same, 0)["result"], "equal")
+        code, shown, _ = run("diff", PUBLISHED[0], same)
+        self.assertEqual(code, 0)
+        self.assertEqual(shown, "equal: core digest "
+                         f'{read(same)["predicate"]["core_sha256"]}\n')
+
+        def edit(core, _):
+            core["rows"].pop()
+            core["rows"][0]["actual"] = "b" * 64
+        document = self.compare(PUBLISHED[0], self.forge(PUBLISHED[0], edit), 1)
+        self.assertEqual(document["result"], "differs")
+        self.assertEqual((len(document["only_a"]), document["only_b"], len(document["rows"])),
+                         (1, [], 1))
+        document = self.compare(PUBLISHED[0], PUBLISHED[1], 3)
+        self.assertEqual(document["result"], "not comparable")
+        self.assertNotEqual(document["unlike"], [])
+        code, shown, _ = run("diff", PUBLISHED[0], PUBLISHED[1])
+        self.assertEqual(code, 3)
+        self.assertNotIn("differs", shown)
+
+    def test_what_is_no_receipt_is_not_comparable(self):
+        self.refused("diff", PUBLISHED[0], self.write("x.intoto.jsonl", "{}\n"), code=3,
+                     words="malformed: not a sound receipt: unknown-statement-type")
+        self.refused("diff", PUBLISHED[0], self.path("none"), code=3, words="not_found: ")
+
+
+class Sign(Case):
+    def test_keys_envelopes_and_their_judgement(self):
+        code, shown, _ = run("keygen", "--out", self.path("mine"))
+        self.assertEqual(code, 0, shown)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path("mine.key")).st_mode), 0o600)
+        self.refused("keygen", "--out", self.path("mine"), code=3, words="io: .*mine.key")
+        run("keygen", "--out", self.path("other"))
+        receipt = shutil.copy(PUBLISHED[0], self.folder)
+        envelope = receipt.replace(".intoto.jsonl", ".dsse.json")
+        code, shown, errors = run("sign", receipt, "--key", self.path("mine.key"))
+        self.assertEqual(code, 0, errors)
+        self.assertIn(envelope, shown)
+        signed = self.document(envelope, "--public-key", self.path("mine.pub"), code=0)
+        self.assertEqual(signed["receipts"][0]["signature"], "valid")
+        self.assertEqual(self.reasons(envelope, "--public-key", self.path("other.pub")),
+                         ["signature-key"])
+        self.assertEqual(self.reasons(receipt, "--public-key", self.path("mine.pub")),
+                         ["signature-missing"])
+        self.assertEqual(run("diff", receipt, envelope)[0], 0)
+        self.refused("verify", envelope, "--public-key", self.path("mine.key"), code=2,
+                     words="malformed: .*--public-key")
+        os.chmod(self.path("mine.key"), 0o644)
+        self.refused("sign", receipt, "--key", self.path("mine.key"), code=1, words="unsupported: ")
+
+    def test_only_receipts_are_signed(self):
+        run("keygen", "--out", self.path("mine"))
+        other = self.write("x.intoto.jsonl", "{}\n")
+        self.refused("sign", other, "--key", self.path("mine.key"), code=1, words="malformed: ")
+        self.assertFalse(os.path.exists(self.path("x.dsse.json")))
+
+
+class Independence(unittest.TestCase):
+    def test_the_verifier_includes_nothing_of_the_emitter_or_the_engine(self):
+        allowed = ("receipts/verify/", "engine/base/")
+        tests = re.compile(r"_test\.cc$")
+        for path in sorted(glob.glob(f"{SOURCE}/receipts/verify/*.[ch]*")):
+            with open(path, encoding="utf-8") as file:
+                for target in re.findall(r'^#include "([^"]+)"', file.read(), re.M):
+                    if tests.search(path) and target.startswith("conformance/harness/"):
+                        continue
+                    self.assertTrue(target.startswith(allowed), f"{path}: {target}")
+
+    def test_every_reason_is_documented_and_every_documented_one_exists(self):
+        told = {"unreadable", "envelope-malformed"}
+        for path in glob.glob(f"{SOURCE}/receipts/verify/*.cc"):
+            if path.endswith("_test.cc"):
+                continue
+            with open(path, encoding="utf-8") as file:
+                told |= set(re.findall(r'\b(?:Add|Equal)\(\s*"([a-z0-9-]+)"', file.read()))
+        with open(f"{SOURCE}/docs/receipts/verify.md", encoding="utf-8") as file:
+            table = file.read().split("## Reasons")[1]
+        listed = set()
+        for line in table.splitlines():
+            if line.startswith("| `"):
+                listed |= set(re.findall(r"`([a-z0-9-]+)`", line.split("|")[1]))
+        self.assertEqual(told, listed)
+
+
+if __name__ == "__main__":
+    unittest.main()
