@@ -82,7 +82,7 @@ class Case(unittest.TestCase):
 class Help(Case):
     def test_every_command_explains_itself_with_examples(self):
         text = self.check_ok(run("--help"))
-        for command in ("inspect", "run", "logits", "receipt", "bench"):
+        for command in ("inspect", "run", "logits", "draft", "receipt", "bench"):
             self.assertIn(command, text)
             words = self.check_ok(run(*command.split(), "--help"))
             self.assertIn("Examples:", words)
@@ -90,7 +90,7 @@ class Help(Case):
         self.assertIn("Exit codes", text)
 
     def test_names_no_flag_that_does_not_exist(self):
-        for command in ("run", "logits", "receipt", "inspect"):
+        for command in ("run", "logits", "draft", "receipt", "inspect"):
             words = self.check_ok(run(command, "--help"))
             for flag in set(re.findall(r"(?<![\w-])--[a-z-]+", words)):
                 done = run(command, SCRIBE, flag)
@@ -106,7 +106,8 @@ class Usage(Case):
     def test_a_command_line_that_cannot_be_read(self):
         for arguments in ([], ["frobnicate"], ["run"], ["run", SCRIBE, "--bogus"],
                           ["logits", SCRIBE, "--ids", "1"], ["receipt", SCRIBE], ["bench"],
-                          ["inspect", SCRIBE, "extra"], ["run", SCRIBE, "--drafter", "x"]):
+                          ["inspect", SCRIBE, "extra"], ["run", SCRIBE, "--drafter"],
+                          ["draft", SCRIBE, "--ids", "1", "--anchor", "1", "--out", "x"]):
             self.check_refused(run(*arguments), 2, "usage", "--help")
 
     def test_json_is_promised_and_kept(self):

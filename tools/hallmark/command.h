@@ -5,12 +5,15 @@
 #define HALLMARK_TOOLS_HALLMARK_COMMAND_H_
 
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "tools/hallmark/flags.h"
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace hallmark {
 
@@ -20,6 +23,7 @@ using CommandRun = std::function<int()>;
 void AddInspectCommand(CLI::App& program, CommandRun& run);
 void AddRunCommand(CLI::App& program, CommandRun& run);
 void AddLogitsCommand(CLI::App& program, CommandRun& run);
+void AddDraftCommand(CLI::App& program, CommandRun& run);
 void AddReceiptCommand(CLI::App& program, CommandRun& run);
 void AddVerifyCommand(CLI::App& program, CommandRun& run);
 void AddDiffCommand(CLI::App& program, CommandRun& run);
@@ -29,6 +33,11 @@ void AddBenchCommand(CLI::App& program, CommandRun& run);
 
 // --kv, --device, --tier and --threads of a command; `flags` outlives the parsing.
 void AddEngineFlags(CLI::App& command, EngineFlags& flags);
+// --drafter, --drafter-weights and --draft-vocab; `flags` outlives the parsing.
+void AddDraftFlags(CLI::App& command, DraftFlags& flags);
+// A flag that may be absent; given as "", it is there and empty. `value` outlives the parsing.
+CLI::Option* AddTextFlag(CLI::App& command, const std::string& name,
+                         std::optional<std::string>& value, const std::string& description);
 
 }  // namespace hallmark
 

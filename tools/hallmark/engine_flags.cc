@@ -21,4 +21,23 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
       ->type_name("NAME");
 }
 
+void AddDraftFlags(CLI::App& command, DraftFlags& flags) {
+  AddTextFlag(command, "--drafter", flags.drafter,
+              "Folder of a DFlash or DFlash2 drafter made for this checkpoint")
+      ->type_name("FOLDER");
+  AddTextFlag(command, "--drafter-weights", flags.weights,
+              "stored: as in its files; 4bit: plain matrices quantized as they are loaded [stored]")
+      ->type_name("HOW");
+  AddTextFlag(command, "--draft-vocab", flags.vocabulary,
+              "Ids it may propose, as spans first:past-the-last, each widened to whole blocks of "
+              "128 [all]")
+      ->type_name("A:B,C:D");
+}
+
+CLI::Option* AddTextFlag(CLI::App& command, const std::string& name,
+                         std::optional<std::string>& value, const std::string& description) {
+  return command.add_option_function<std::string>(
+      name, [&value](const std::string& text) { value = text; }, description);
+}
+
 }  // namespace hallmark

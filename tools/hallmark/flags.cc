@@ -21,6 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kMaxThreads = 256;  // as many as the CPU backend takes
+constexpr char kDrafterWeights[] = "--drafter-weights";
+constexpr char kDraftVocab[] = "--draft-vocab";
 
 tl::unexpected<Error> BadFlag(const std::string& text, const std::string& expected,
                               const char* flag) {
@@ -31,6 +33,28 @@ template <typename T>
 bool ParseWhole(std::string_view text, T* value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   return error == std::errc() && end == text.data() + text.size();
+}
+
+// "A:B,C:D".
+Result<std::vector<IdSpan>> ParseSpans(const std::string& text) {
+  std::vector<IdSpan> spans;
+  size_t begin = 0;
+  while (true) {
+    const size_t comma = std::min(text.find(',', begin), text.size());
+    const std::string_view piece = std::string_view(text).substr(begin, comma - begin);
+    const size_t colon = std::min(piece.find(':'), piece.size());
+    IdSpan span;
+    if (colon == piece.size() || !ParseWhole(piece.substr(0, colon), &span.begin) ||
+        !ParseWhole(piece.substr(colon + 1), &span.end) || span.begin < 0 ||
+        span.begin >= span.end) {
+      return BadFlag(std::string(piece),
+                     "spans of ids, first:past-the-last, separated by commas, such as 0:1024",
+                     kDraftVocab);
+    }
+    spans.push_back(span);
+    if (comma == text.size()) return spans;
+    begin = comma + 1;
+  }
 }
 
 }  // namespace
@@ -77,17 +101,21 @@ Result<std::vector<int32_t>> ParseIds(const std::string& text) {
   }
 }
 
-Status CheckIds(const std::vector<int32_t>& ids, const Session& session) {
+Status CheckIds(const std::vector<int32_t>& ids, const Session& session, const Locator& where) {
   for (const int32_t id : ids) {
     if (id >= session.vocab_size()) {
-      return BadFlag(std::to_string(id),
-                     "ids below the vocabulary's " + std::to_string(session.vocab_size()), "--ids");
+      return Fail(Code::kOutOfRange,
+                  "found id " + std::to_string(id) + ", expected ids below the vocabulary's " +
+                      std::to_string(session.vocab_size()),
+                  where);
     }
   }
   const int64_t positions = session.model().config.max_positions;
   if (static_cast<int64_t>(ids.size()) > positions) {
-    return BadFlag(std::to_string(ids.size()) + " ids",
-                   "at most the model's " + std::to_string(positions) + " positions", "--ids");
+    return Fail(Code::kOutOfRange,
+                "found " + std::to_string(ids.size()) + " ids, expected at most the model's " +
+                    std::to_string(positions) + " positions",
+                where);
   }
   return {};
 }
@@ -117,14 +145,44 @@ Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags) {
   return options;
 }
 
-Status CheckDirectory(const std::string& directory) {
+Status ParseDraftFlags(const DraftFlags& flags, SessionOptions& options) {
+  if (!flags.drafter) {
+    const char* idle = flags.weights ? kDrafterWeights : flags.vocabulary ? kDraftVocab : nullptr;
+    if (idle == nullptr) return {};
+    return Fail(Code::kOutOfRange, "there is no drafter that it could apply to, expected --drafter",
+                {.flag = idle});
+  }
+  TRY(CheckDirectory(*flags.drafter, "--drafter"));
+  options.drafter = *flags.drafter;
+  if (flags.weights) {
+    if (*flags.weights != "stored" && *flags.weights != "4bit") {
+      return BadFlag(*flags.weights, "stored or 4bit", kDrafterWeights);
+    }
+    options.drafter_options.weights =
+        *flags.weights == "stored" ? DrafterWeights::kBf16 : DrafterWeights::kAffine4;
+  }
+  if (flags.vocabulary) options.drafter_options.vocabulary = TRY(ParseSpans(*flags.vocabulary));
+  return {};
+}
+
+Result<std::unique_ptr<Session>> OpenSession(const std::string& directory,
+                                             const SessionOptions& options) {
+  auto session = Session::Open(directory, options);
+  if (session.has_value()) return session;
+  Error error = std::move(session).error();
+  // The engine knows the value, not how it was given.
+  if (error.where.flag == "draft vocabulary") error.where.flag = kDraftVocab;
+  return Fail(std::move(error));
+}
+
+Status CheckDirectory(const std::string& directory, const char* flag) {
   std::error_code error;
   const fs::file_status status = fs::status(directory, error);
   if (fs::is_directory(status)) return {};
   return Fail(Code::kNotFound,
-              fs::exists(status) ? "found a file, expected a checkpoint's folder"
-                                 : "there is no such folder, expected a checkpoint's",
-              {.file = directory, .flag = "DIR"});
+              fs::exists(status) ? "found a file, expected a folder with config.json and weights"
+                                 : "there is no such folder",
+              {.file = directory, .flag = flag});
 }
 
 Status CheckOutputFile(const std::string& path) {

@@ -5,6 +5,8 @@
 #define HALLMARK_TOOLS_HALLMARK_FLAGS_H_
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,8 +23,9 @@ Result<double> ParseFraction(const std::string& text, const char* flag);
 
 // "1,2,3": at least one id, none negative. Whether the vocabulary holds them is CheckIds' task.
 Result<std::vector<int32_t>> ParseIds(const std::string& text);
-// kOutOfRange with --ids for an id outside the vocabulary or more ids than positions.
-Status CheckIds(const std::vector<int32_t>& ids, const Session& session);
+// kOutOfRange at `where` for an id outside the vocabulary or more ids than positions.
+Status CheckIds(const std::vector<int32_t>& ids, const Session& session,
+                const Locator& where = {.flag = "--ids"});
 
 // What every command that runs a model takes.
 struct EngineFlags {
@@ -33,8 +36,20 @@ struct EngineFlags {
 };
 Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags);
 
+// What every command that drafts takes about its drafter; absent: not given.
+struct DraftFlags {
+  std::optional<std::string> drafter, weights, vocabulary;
+};
+// Adds them to `options`. kNotFound when the drafter's folder is not there; kOutOfRange for a flag
+// that would do nothing without a drafter.
+Status ParseDraftFlags(const DraftFlags& flags, SessionOptions& options);
+
+// Session::Open; what it refuses about a flag's value names the flag.
+Result<std::unique_ptr<Session>> OpenSession(const std::string& directory,
+                                             const SessionOptions& options);
+
 // kNotFound when `directory` is no folder that is there: a wrong argument, not a bad checkpoint.
-Status CheckDirectory(const std::string& directory);
+Status CheckDirectory(const std::string& directory, const char* flag = "DIR");
 // Refuses an output file that is a folder or a device, or whose folder cannot be written, before
 // work starts.
 Status CheckOutputFile(const std::string& path);

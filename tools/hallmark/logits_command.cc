@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "receipts/emit/atomic_file.h"
 #include "tools/hallmark/command.h"
 #include "tools/hallmark/report.h"
+#include "tools/hallmark/safetensors_out.h"
 
 namespace hallmark {
 namespace {
@@ -16,20 +16,6 @@ struct LogitsFlags {
   std::string out;
   EngineFlags engine;
 };
-
-// The eight-byte length and the header of a file with the one tensor "logits", padded by spaces to
-// a multiple of 8.
-std::string HeaderOf(int64_t rows, int64_t vocab) {
-  std::string header = "{\"logits\":{\"dtype\":\"F32\",\"shape\":[" + std::to_string(rows) + "," +
-                       std::to_string(vocab) + "],\"data_offsets\":[0," +
-                       std::to_string(rows * vocab * 4) + "]}}";
-  header.resize((header.size() + 7) / 8 * 8, ' ');
-  std::string prefix;
-  for (int byte = 0; byte < 8; ++byte) {
-    prefix += static_cast<char>(static_cast<uint64_t>(header.size()) >> (8 * byte) & 0xFF);
-  }
-  return prefix + header;
-}
 
 Status WriteLogits(const LogitsFlags& flags) {
   TRY(CheckDirectory(flags.directory));
@@ -42,11 +28,11 @@ Status WriteLogits(const LogitsFlags& flags) {
   TRY(CheckIds(ids, *session));
   progress.Show("running " + std::to_string(ids.size()) + " ids");
   const std::vector<float> logits = TRY(session->Logits(ids));
-  const std::string header = HeaderOf(static_cast<int64_t>(ids.size()), session->vocab_size());
-  return WriteFileAtomically(flags.out, [&](const ByteSink& sink) -> Status {
-    TRY(sink(std::as_bytes(std::span(header))));
-    return sink(std::as_bytes(std::span(logits)));
-  });
+  const TensorOut tensor{.name = "logits",
+                         .type = "F32",
+                         .shape = {static_cast<int64_t>(ids.size()), session->vocab_size()},
+                         .bytes = std::as_bytes(std::span(logits))};
+  return WriteSafetensors(flags.out, {&tensor, 1});
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ int Main(int argc, char** argv) {
   AddInspectCommand(program, run);
   AddRunCommand(program, run);
   AddLogitsCommand(program, run);
+  AddDraftCommand(program, run);
   AddReceiptCommand(program, run);
   AddVerifyCommand(program, run);
   AddDiffCommand(program, run);

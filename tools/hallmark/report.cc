@@ -83,6 +83,10 @@ int ReportUsage(const std::string& sentence, bool json) {
   return kExitUsage;
 }
 
+void ReportWarning(const std::string& sentence, const Locator& where) {
+  PrintToStderr("warning", sentence, where.ToString());
+}
+
 int PrintText(std::string_view text) {
   const bool written =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;

@@ -33,6 +33,9 @@ int ReportError(const Error& error, bool json);
 // The same for a command line that could not be read: code "usage".
 int ReportUsage(const std::string& sentence, bool json);
 
+// Prints "hallmark: warning: sentence (where)" to stderr: the answer stands, something was amiss.
+void ReportWarning(const std::string& sentence, const Locator& where);
+
 // Canonical JSON to stdout; kExitUndecided if it cannot be written.
 int PrintJson(const nlohmann::json& value);
 int PrintText(std::string_view text);
