@@ -4,12 +4,17 @@
 #include <memory>
 
 #include "conformance/cases/chunked_equals_whole.h"
+#include "conformance/cases/concurrent_equals_solo.h"
 #include "conformance/cases/decode_exact.h"
+#include "conformance/cases/drafted_equals_undrafted.h"
 #include "conformance/cases/format_cases.h"
 #include "conformance/cases/prompt_runs.h"
+#include "conformance/cases/resumed_equals_fresh.h"
 #include "conformance/cases/row_invariance.h"
 #include "conformance/cases/sampler_exact.h"
+#include "conformance/cases/slice_equals_parent.h"
 #include "conformance/cases/text_exact.h"
+#include "conformance/cases/windows.h"
 
 namespace hallmark {
 
@@ -21,12 +26,14 @@ std::string_view LevelName(Level level) {
       return "L1";
     case Level::kL2:
       return "L2";
+    case Level::kL3:
+      return "L3";
   }
   return "L0";
 }
 
 std::optional<Level> ParseLevel(std::string_view name) {
-  for (const Level level : {Level::kL0, Level::kL1, Level::kL2}) {
+  for (const Level level : kLevels) {
     if (LevelName(level) == name) return level;
   }
   return std::nullopt;
@@ -46,6 +53,16 @@ Status AddLevelCases(Level level, const CaseSubject& subject, CaseRegistry& regi
       auto runs = std::make_shared<PromptRuns>(subject);
       TRY(AddForwardRowCases(runs, registry));
       return AddChunkedEqualsWholeCases(runs, registry);
+    }
+    case Level::kL3: {
+      auto runs = std::make_shared<LaneRuns>(subject);
+      TRY(AddWindowCases(runs, registry));
+      TRY(AddDraftedEqualsUndraftedCases(runs, registry));
+      TRY(AddCopyGateNeutralCases(runs, registry));
+      TRY(AddResumedEqualsFreshCases(runs, registry));
+      TRY(AddConcurrentEqualsSoloCases(runs, registry));
+      TRY(AddFailureIsolationCases(runs, registry));
+      return AddSliceEqualsParentCases(subject, registry);
     }
   }
   return {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Levels: which cases a receipt of a level must hold. L0 format, L1 kernels and text, L2 model
-// exact; each holds those below. The names per level are committed in receipts/must_pass, and a
-// receipt that lacks one is no receipt of that level.
+// exact, L3 drafter and lanes exact; each holds those below. The names per level are committed in
+// receipts/must_pass, and a receipt that lacks one is no receipt of that level.
 #ifndef HALLMARK_CONFORMANCE_CASES_LEVELS_H_
 #define HALLMARK_CONFORMANCE_CASES_LEVELS_H_
 
@@ -14,11 +14,13 @@
 
 namespace hallmark {
 
-enum class Level { kL0, kL1, kL2 };
+enum class Level { kL0, kL1, kL2, kL3 };
+inline constexpr Level kLevels[] = {Level::kL0, Level::kL1, Level::kL2, Level::kL3};
 std::string_view LevelName(Level level);  // "L0"
 std::optional<Level> ParseLevel(std::string_view name);
 
-// Adds the cases of exactly this level, those of no golden model among them.
+// Adds the cases of exactly this level, those of no golden model among them. L3 needs a session
+// with a drafter.
 Status AddLevelCases(Level level, const CaseSubject& subject, CaseRegistry& registry);
 
 }  // namespace hallmark

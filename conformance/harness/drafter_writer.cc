@@ -62,13 +62,14 @@ class Builder {
   }
 
   void Conv(const std::string& at) {
-    Random(at + "base_kernel", {2, 2, d_.hidden}, 0.6f, 0.4f);
-    Linear(at + "kernel_projection", d_.hidden, 2 * 2 * (d_.hidden / kGroup));
+    Random(at + "base_kernel", {2, d_.kernel, d_.hidden}, 0.6f, 0.4f);
+    Linear(at + "kernel_projection", d_.hidden, 2 * d_.kernel * (d_.hidden / kGroup));
   }
 
   void Norm(const std::string& name, int64_t size) { Random(name, {size}, 1.0f, 0.3f); }
 
   void Random(const std::string& name, std::vector<int64_t> shape, float middle, float spread) {
+    if (!d_.data) return tensors_->push_back({name, d_.plain, std::move(shape), ""});
     tensors_->push_back(FloatTensor(name, d_.plain, std::move(shape), [&](int64_t) {
       return middle + spread * random_.NextSigned();
     }));
@@ -137,7 +138,7 @@ Json Config(const SyntheticDrafter& d) {
         std::vector<std::string>(static_cast<size_t>(d.layers), "sliding_attention");
   }
   if (d.second) {
-    config["dflash_config"]["conv_kernel_size"] = 2;
+    config["dflash_config"]["conv_kernel_size"] = d.kernel;
     config["dflash_config"]["conv_group_size"] = kGroup;
     config["dflash_config"]["selector_rank"] = d.rank;
     config["dflash_config"]["selector_top_k"] = d.top_k;

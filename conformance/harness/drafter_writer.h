@@ -32,10 +32,12 @@ struct SyntheticDrafter {
   std::vector<int64_t> targets = {2, 0};  // not ascending: fc follows the list
   int target_layers = 4;
   bool second = true;  // DFlash2: convolution and selector
+  int kernel = 2;      // taps of the convolution
   int rank = 16;
   int top_k = 4;
   LinearForm form = LinearForm::kPlain;
   DType plain = DType::kBF16;  // of plain matrices
+  bool data = true;            // false: headers only, the data is a hole
   uint64_t seed = 1;
 };
 

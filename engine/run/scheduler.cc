@@ -35,10 +35,7 @@ Scheduler::Scheduler(Target& target, std::span<const int32_t> stop_ids,
                      const SchedulerOptions& options)
     : target_(target), stop_ids_(stop_ids), options_(options), kept_(options.kept_bytes) {
   if (!options_.clock) options_.clock = &SteadySeconds;
-  target_.set_reclaim([this] { return kept_.EvictOne(); });
 }
-
-Scheduler::~Scheduler() { target_.set_reclaim({}); }
 
 Status Scheduler::Check(const GenerateRequest& request) const {
   const TargetInfo& info = target_.info();
@@ -102,10 +99,13 @@ Result<bool> Scheduler::Round() {
     return Fail(Code::kUnsupported, "a round was asked for inside a callback of another round");
   }
   in_round_ = true;
+  // For this round only: other schedulers may share the target.
+  target_.set_reclaim([this] { return kept_.EvictOne(); });
   Admit();
   FeedOnePrompt();
   Decode();
   Settle();
+  target_.set_reclaim({});
   in_round_ = false;
   return active() > 0;
 }

@@ -41,8 +41,6 @@ class Scheduler {
   static Result<std::unique_ptr<Scheduler>> Create(Target& target,
                                                    std::span<const int32_t> stop_ids,
                                                    const SchedulerOptions& options);
-  ~Scheduler();
-
   // Queues a request. kOutOfRange with what is wrong in it; kResource when it could not run even
   // alone within the target's pages.
   Result<StreamId> Submit(GenerateRequest request);
