@@ -42,7 +42,7 @@ DrafterWriter RandomDrafter() {
   drafter.head_dim = *rc::gen::element(16, 32, 64);
   drafter.block = *rc::gen::inRange(2, 9);
   drafter.window = *rc::gen::element(0, 1, 3, 8, 70);
-  drafter.targets = *rc::gen::element<std::vector<int64_t>>({0}, {2, 0}, {1, 2, 0});
+  drafter.targets = *rc::gen::elementOf(std::vector<std::vector<int64_t>>{{0}, {2, 0}, {1, 2, 0}});
   drafter.kernel = *rc::gen::inRange(1, 5);
   drafter.top_k = *rc::gen::element(1, 2, 16, 300);
   drafter.plain = *rc::gen::element(DType::kBF16, DType::kF16, DType::kF32);

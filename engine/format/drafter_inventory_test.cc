@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <tuple>
 
 #include "conformance/harness/drafter_writer.h"
 #include "conformance/harness/paths.h"
@@ -67,6 +68,41 @@ TEST(DrafterInventory, AFirstGenerationDrafterHasNeitherConvolutionNorSelector) 
   EXPECT_EQ(inventory->used_tensors, 36);
   EXPECT_FALSE(inventory->selector.has_value());
   EXPECT_FALSE(inventory->layers[0].attention_conv.has_value());
+}
+
+// The public drafters' geometry, headers alone.
+TEST(DrafterInventory, TheDraftersOfThe27BHaveTheirPublishedTensorsAndSize) {
+  SyntheticDrafter second{.hidden = 5120,
+                          .intermediate = 17408,
+                          .vocab = 248320,
+                          .layers = 5,
+                          .heads = 32,
+                          .kv_heads = 8,
+                          .head_dim = 128,
+                          .block = 8,
+                          .window = 2048,
+                          .targets = {5, 19, 33, 47, 61},
+                          .target_layers = 64,
+                          .rank = 256,
+                          .top_k = 16,
+                          .data = false};
+  SyntheticDrafter first = second;
+  first.second = false;
+  first.block = 16;
+  first.window = 0;
+  first.targets = {1, 16, 31, 46, 61};
+  for (const auto& [drafter, tensors, bytes] : {std::tuple{second, 81, uint64_t{3848808960}},
+                                                std::tuple{first, 58, uint64_t{3460426240}}}) {
+    ASSERT_TRUE(DrafterWriter(drafter).Write(Folder()).has_value());
+    const auto checkpoint = DrafterCheckpoint::Open(Folder());
+    ASSERT_TRUE(checkpoint.has_value()) << checkpoint.error().ToString();
+    const auto inventory = TakeDrafterInventory(*checkpoint);
+    ASSERT_TRUE(inventory.has_value()) << inventory.error().ToString();
+    EXPECT_EQ(inventory->used_tensors, tensors);
+    EXPECT_EQ(inventory->used_bytes, bytes);  // 3.849 GB and 3.22 GiB, as their cards say
+    EXPECT_EQ(inventory->fc.in_features, 25600);
+  }
+  std::filesystem::remove_all(Folder());
 }
 
 TEST(DrafterInventory, EveryFormOfALinearIsAccepted) {
