@@ -40,7 +40,9 @@ class RowCheck {
     CheckDigests();
     CheckCounts();
     CheckBounds();
-    if (rule_ != nullptr && rule_->per_row) CheckPerRow();
+    if (rule_ == nullptr) return;
+    CheckRelations();
+    if (rule_->per_row) CheckPerRow();
   }
 
  private:
@@ -103,8 +105,7 @@ class RowCheck {
   void CheckBounds() {
     if (rule_ == nullptr) return;
     for (const CountBound& bound : rule_->bounds) {
-      const std::string id = row_.case_name.substr(0, row_.case_name.find_first_of("-,")) + "-" +
-                             bound.tolerance + "-" + receipt_.kv;
+      const std::string id = ToleranceId(bound.tolerance);
       const auto registered = knowledge_.tolerances.find(id);
       const auto stated = counts_.find(bound.allowed);
       const std::string at = Below("/counts", bound.allowed);
@@ -133,6 +134,45 @@ class RowCheck {
         Add("row-count-missing", Below("/counts", bound.measured), "what was measured", "nothing");
       }
     }
+  }
+
+  // "{model}-logits-rms-{kv}" for case "scribe-11m-exl3,run=..." is "scribe-logits-rms-bf16".
+  std::string ToleranceId(std::string id) const {
+    const auto fill = [&](std::string_view word, std::string_view with) {
+      const size_t at = id.find(word);
+      if (at != std::string::npos) id.replace(at, word.size(), with);
+    };
+    fill("{model}", row_.case_name.substr(0, row_.case_name.find_first_of("-,")));
+    fill("{kv}", receipt_.kv);
+    return id;
+  }
+
+  // Counts against the parameters in the case's name, "kept=100,tail=17", and each other.
+  void CheckRelations() {
+    for (const auto& [count, parameter] : rule_->parameters) {
+      const auto found = counts_.find(count);
+      if (found == counts_.end()) continue;  // a missing count has been told
+      const std::string wanted = ParameterOf(parameter);
+      if (found->dump() != wanted) {
+        Add("row-count-contradiction", Below("/counts", count),
+            parameter + "=" + ShownText(wanted) + " of the case's name", found->dump());
+      }
+    }
+    for (const auto& [less, more] : rule_->fewer) {
+      if (!counts_.contains(less) || !counts_.contains(more)) continue;
+      if (counts_[less].get<uint64_t>() >= counts_[more].get<uint64_t>()) {
+        Add("row-count-contradiction", Below("/counts", less),
+            "fewer than " + counts_[more].dump() + " " + more, counts_[less].dump());
+      }
+    }
+  }
+
+  std::string ParameterOf(const std::string& name) const {
+    const std::string text = "," + row_.case_name + ",";
+    const size_t at = text.find("," + name + "=");
+    if (at == std::string::npos) return "";
+    const size_t from = at + name.size() + 2;
+    return text.substr(from, text.find(',', from) - from);
   }
 
   // "linears,rows=16": 16 rows of each linear.

@@ -93,6 +93,12 @@ RowRule RowRuleOf(const Json& json) {
     }
   }
   if (json.contains("vectors")) rule.vectors = json["vectors"].get<std::vector<std::string>>();
+  if (json.contains("parameters")) {
+    rule.parameters = json["parameters"].get<std::map<std::string, std::string>>();
+  }
+  if (json.contains("fewer")) {
+    rule.fewer = json["fewer"].get<std::map<std::string, std::string>>();
+  }
   rule.alike = json.value("alike", "");
   rule.per_row = json.value("per_row", false);
   return rule;
@@ -176,6 +182,9 @@ Result<Knowledge> ReadAll(const Documents& documents) {
   TRY(ReadRules(reader, knowledge));
   TRY(ReadPins(reader, knowledge));
   for (const std::string& path : reader.Under("receipts/policies/")) {
+    // One that lies there before its level has a list is none yet: nothing could reach it.
+    const Json json = TRY(reader.Read(path));
+    if (knowledge.RankOf(json.at("level").get<std::string>()) < 0) continue;
     Policy policy = TRY(ParsePolicy(knowledge, TRY(reader.Text(path)), path));
     knowledge.policies.emplace(policy.name, policy);
   }

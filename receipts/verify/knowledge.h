@@ -44,7 +44,7 @@ struct GoldenFile {
 struct CountBound {
   std::string measured;  // a glob over names of counts; empty where only the allowance is stated
   std::string allowed;
-  std::string tolerance;  // register id without the model's name before and the cache type behind
+  std::string tolerance;  // register id; {model} is a model's first word, {kv} the cache type
 };
 
 // What a row of some cases must hold beyond its shape.
@@ -56,7 +56,9 @@ struct RowRule {
   std::vector<CountBound> bounds;
   std::vector<std::string> vectors;  // golden files behind the row; {model} stands for a name
   std::string alike;  // passed rows of one word compare the same thing: same digests, same counts
-  bool per_row = false;  // "rows=N" in the case's name: counts grow with N
+  std::map<std::string, std::string> parameters;  // count to the parameter of the case it equals
+  std::map<std::string, std::string> fewer;       // count to the count it must stay below
+  bool per_row = false;                           // "rows=N" in the case's name: counts grow with N
 };
 
 // What a published receipt holds for one golden model and one setting.

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "receipts/verify/edited_receipt.h"
+#include "receipts/verify/receipt.h"
 
 namespace hallmark::verify {
 namespace {
@@ -123,6 +124,49 @@ TEST(Knowledge, ANewLevelIsDataAlone) {
   const auto reasons = ReasonsOf(judge(receipt));
   EXPECT_TRUE(std::find(reasons.begin(), reasons.end(), "policy-drafter /predicate/core/drafter") !=
               reasons.end());
+}
+
+// The rules of drafting and lanes, on rows of their own: no receipt here reaches that level.
+TEST(RowRules, HoldCountsAgainstTheCaseAndEachOther) {
+  const Knowledge& knowledge = BuiltInKnowledge();
+  const auto reasons = [&](const std::string& clause, const std::string& case_name,
+                           const Json& counts) {
+    EditedReceipt edited(PublishedReceiptOf("prism-exl3"));
+    Json row = edited.row("text-exact/ids");
+    row["clause"] = clause;
+    row["case"] = case_name;
+    row["counts"] = counts;
+    edited.rows() = {row};
+    Findings findings;
+    CheckRows(knowledge, ReadClaims(knowledge, edited.statement()), findings);
+    std::vector<std::string> found;
+    for (const Reason& reason : findings.reasons()) {
+      const std::string at = "/predicate/core/rows/0/counts/";
+      if (reason.pointer.starts_with(at)) {
+        found.push_back(reason.code + " " + reason.pointer.substr(at.size()));
+      }
+    }
+    return found;
+  };
+  using Texts = std::vector<std::string>;
+  const std::string resumed = "prompt,kept=100,tail=17";
+  Json counts = {{"fed_rows", 17}, {"ids", 6}, {"resumed_rows", 100}, {"values", 9}};
+  EXPECT_EQ(reasons("resumed-equals-fresh", resumed, counts), Texts{});
+  counts["resumed_rows"] = 99;
+  EXPECT_EQ(reasons("resumed-equals-fresh", resumed, counts),
+            Texts{"row-count-contradiction resumed_rows"});
+  counts["resumed_rows"] = 0;
+  EXPECT_EQ(reasons("resumed-equals-fresh", resumed, counts)[0], "row-count-zero resumed_rows");
+  counts = {{"ids", 48}, {"peak_streams", 4}, {"values", 9}};
+  EXPECT_EQ(reasons("concurrent-equals-solo", "staggered,streams=4", counts), Texts{});
+  counts["peak_streams"] = 1;
+  EXPECT_EQ(reasons("concurrent-equals-solo", "staggered,streams=4", counts),
+            (Texts{"row-count-low peak_streams", "row-count-contradiction peak_streams"}));
+  counts = {{"accepted", 9}, {"drafted", 20}, {"ids", 48}, {"rounds", 47}, {"values", 9}};
+  EXPECT_EQ(reasons("drafted-equals-undrafted", "drafts-land", counts), Texts{});
+  counts["rounds"] = 48;
+  EXPECT_EQ(reasons("drafted-equals-undrafted", "drafts-land", counts),
+            Texts{"row-count-contradiction rounds"});
 }
 
 TEST(JsonSchema, RefusesKeywordsItDoesNotUnderstand) {
