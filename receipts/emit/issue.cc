@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "conformance/cases/draft_golden.h"
 #include "conformance/cases/model_golden.h"
 #include "conformance/cases/prompt_runs.h"
 #include "conformance/harness/tolerances.h"
 #include "engine/base/json.h"
 #include "engine/base/mapped_file.h"
 #include "engine/base/sha256.h"
+#include "engine/draft/drafter.h"
 #include "engine/format/checkpoint.h"
 #include "receipts/emit/atomic_file.h"
 #include "receipts/emit/machine.h"
@@ -38,34 +40,55 @@ Result<FileDigest> DigestOf(const std::string& name, const std::string& path) {
   return FileDigest{name, file.bytes().size(), Sha256Hex(file.bytes())};
 }
 
-// Every file the engine read of the checkpoint; the shards apart, since they are subjects too.
-struct CheckpointDigests {
+// Every file the engine read of a folder; the shards apart, since they are subjects too.
+struct FolderDigests {
   std::vector<FileDigest> shards;
   std::vector<FileDigest> all;
-  std::map<std::string, std::string> by_name;
 };
 
-Result<CheckpointDigests> DigestCheckpoint(const Checkpoint& checkpoint) {
-  CheckpointDigests digests;
+Result<FolderDigests> DigestFolder(const std::string& folder, std::span<const CheckpointFile> files,
+                                   std::span<const CheckpointFile> shard_files) {
+  FolderDigests digests;
   std::set<std::string> shards;
-  for (const CheckpointFile& shard : checkpoint.shards()) shards.insert(shard.name);
+  for (const CheckpointFile& shard : shard_files) shards.insert(shard.name);
   bool has_tokenizer = false;
-  for (const CheckpointFile& file : checkpoint.files()) {
+  for (const CheckpointFile& file : files) {
     digests.all.push_back(TRY(DigestOf(file.name, file.path)));
     if (shards.contains(file.name)) digests.shards.push_back(digests.all.back());
     has_tokenizer = has_tokenizer || file.name == "tokenizer.json";
   }
-  const std::string tokenizer = checkpoint.folder() + "/tokenizer.json";
+  const std::string tokenizer = folder + "/tokenizer.json";
   if (!has_tokenizer && HasEntry(tokenizer)) {
     digests.all.push_back(TRY(DigestOf("tokenizer.json", tokenizer)));
   }
-  for (const FileDigest& file : digests.all) digests.by_name[file.name] = file.sha256;
+  return digests;
+}
+
+struct SubjectDigests {
+  FolderDigests checkpoint;
+  FolderDigests drafter;  // empty without one
+  std::map<std::string, std::string> by_name;
+};
+
+Result<SubjectDigests> DigestSubjects(const Session& session) {
+  SubjectDigests digests;
+  const Checkpoint& checkpoint = session.checkpoint();
+  digests.checkpoint =
+      TRY(DigestFolder(checkpoint.folder(), checkpoint.files(), checkpoint.shards()));
+  for (const FileDigest& file : digests.checkpoint.all) digests.by_name[file.name] = file.sha256;
+  if (const DrafterCheckpoint* drafter = session.drafter_checkpoint()) {
+    digests.drafter = TRY(DigestFolder(drafter->folder(), drafter->files(), drafter->shards()));
+    for (const FileDigest& file : digests.drafter.all) {
+      digests.by_name[kDrafterPrefix + file.name] = file.sha256;
+    }
+  }
   return digests;
 }
 
 // Golden files that the cases up to a level read.
 Result<std::vector<FileDigest>> DigestVectors(Level level, const std::string& golden,
-                                              const GoldenModel* model) {
+                                              const GoldenModel* model,
+                                              const GoldenModel* drafter) {
   std::vector<std::string> names = {"format/exl3_vectors.json"};
   if (level >= Level::kL1) {
     names.insert(names.end(),
@@ -73,6 +96,12 @@ Result<std::vector<FileDigest>> DigestVectors(Level level, const std::string& go
                   "run/sampler_draws.json", "text/tokenizer_vectors.json"});
   }
   if (model != nullptr) names.push_back("models/" + model->name + "/golden.safetensors");
+  if (drafter != nullptr) {
+    for (const char* file : {"golden.safetensors", "golden_long.safetensors"}) {
+      const std::string name = "models/" + drafter->name + "/" + file;
+      if (HasEntry(golden + "/" + name)) names.push_back(name);
+    }
+  }
   std::vector<FileDigest> vectors;
   for (const std::string& name : names) {
     auto vector = DigestOf(name, golden + "/" + name);
@@ -96,6 +125,13 @@ ReceiptPrompt BuiltInPromptFacts(const Session& session) {
           .seed = fmt::format("{:016x}", kPromptSeed),
           .tokens = ids.size(),
           .sha256 = Sha256HexOf(std::span<const int32_t>(ids))};
+}
+
+void DescribeDrafting(const DrafterOptions& options, ReceiptCore& core) {
+  core.drafter_weights = options.weights == DrafterWeights::kAffine4 ? "4bit" : "stored";
+  for (const IdSpan& span : options.vocabulary) {
+    core.draft_vocabulary.emplace_back(span.begin, span.end);
+  }
 }
 
 // Decoding speed of this very run, for the context.
@@ -153,16 +189,27 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
   // First of all, so that an hour's work is not lost on a folder that cannot be written.
   OutFolder folder = TRY(OutFolder::Make(request.out_directory));
 
-  const CheckpointDigests digests = TRY(DigestCheckpoint(session.checkpoint()));
+  if ((request.level >= Level::kL3) != (session.drafter() != nullptr)) {
+    return Fail(Code::kOutOfRange,
+                session.drafter() == nullptr
+                    ? "level L3 shows that drafting changes nothing: it needs a drafter"
+                    : "a drafter takes part in level L3 alone",
+                {.flag = "--drafter"});
+  }
+  const SubjectDigests digests = TRY(DigestSubjects(session));
   const MustPassList golden_list = BuildMustPass(Level::kL2);
+  const MustPassList drafter_list = BuildMustPass(Level::kL3);
   const GoldenModel* model =
       request.level >= Level::kL2 ? FindGoldenModel(golden_list, digests.by_name) : nullptr;
+  const GoldenModel* drafter =
+      request.level >= Level::kL3 ? FindGoldenModel(drafter_list, digests.by_name) : nullptr;
   const CaseSubject subject{.session = &session, .golden = request.golden};
   CaseRegistry registry;
   ReceiptCore core{.level = request.level,
-                   .checkpoint = digests.all,
+                   .checkpoint = digests.checkpoint.all,
                    .contract = BuildContract(),
                    .tolerances = Sha256Hex(TolerancesText()),
+                   .drafter = digests.drafter.all,
                    .kv = session.options().kv == KvType::kBf16 ? "bf16" : "fp8",
                    .arithmetic = TRY(ArithmeticIdOf(session.backend_name()))};
   for (int i = 0; i <= static_cast<int>(request.level); ++i) {
@@ -171,7 +218,9 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
     core.must_pass[std::string(LevelName(level))] = MustPassDigest(level);
   }
   if (model != nullptr) TRY(AddModelGoldenCases(subject, model->name, registry));
-  core.vectors = TRY(DigestVectors(request.level, request.golden, model));
+  if (drafter != nullptr) TRY(AddDraftGoldenCases(subject, drafter->name, registry));
+  if (session.drafter() != nullptr) DescribeDrafting(session.options().drafter_options, core);
+  core.vectors = TRY(DigestVectors(request.level, request.golden, model, drafter));
   if (request.level >= Level::kL2) core.prompts.push_back(BuiltInPromptFacts(session));
 
   const size_t total = registry.Names().size();
@@ -185,10 +234,18 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
   const Json core_json = CoreJson(core);
   issued.core_digest = CoreDigest(core_json);
   const FileDigest binary = TRY(BinaryDigest());
-  std::vector<FileDigest> subjects = digests.shards;
+  std::vector<FileDigest> subjects = digests.checkpoint.shards;
+  for (FileDigest shard : digests.drafter.shards) {
+    shard.name = kDrafterPrefix + shard.name;
+    subjects.push_back(std::move(shard));
+  }
   subjects.push_back(binary);
   const Json speeds = request.level >= Level::kL2 ? TRY(MeasureSpeeds(session)) : Json::object();
   const double seconds = SecondsSince(start);
+  Json licences = {{"checkpoint", StatedLicence(session.checkpoint().folder())}};
+  if (session.drafter_checkpoint() != nullptr) {
+    licences["drafter"] = StatedLicence(session.drafter_checkpoint()->folder());
+  }
   const Json context = {
       {"engine",
        {{"version", HallmarkVersion()},
@@ -200,7 +257,7 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
       {"host", HostFacts()},
       {"times", {{"started", started}, {"finished", UtcNow()}, {"seconds", seconds}}},
       {"speeds", speeds},
-      {"licences", {{"checkpoint", StatedLicence(session.checkpoint().folder())}}},
+      {"licences", licences},
       {"verdict", VerdictJson(issued.verdict)}};
 
   const std::string name = ReceiptName(request.level, core.arithmetic, issued.core_digest);

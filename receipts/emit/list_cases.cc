@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the must-pass lists: receipts/must_pass/L0.json, L1.json and L2.json from the cases the
-// code has. A developer's tool: the lists are committed, and a test holds them against the code.
+// Writes the must-pass lists, receipts/must_pass/L0.json to L3.json, from the cases the code has. A
+// developer's tool: the lists are committed, and a test holds them against the code.
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -19,7 +19,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "usage: list_cases FOLDER\n");
     return 2;
   }
-  for (const Level level : {Level::kL0, Level::kL1, Level::kL2}) {
+  for (const Level level : kLevels) {
     const auto text = MustPassTextOf(level, GoldenPath(""));
     const std::string path = std::string(argv[1]) + "/" + std::string(LevelName(level)) + ".json";
     const Status written = text.has_value() ? WriteFileAtomically(path, *text) : Fail(text.error());

@@ -17,10 +17,14 @@
 
 namespace hallmark {
 
-// A checkpoint with a published reference: known by the digests of its files, never by its name.
+// What a drafter's files are called where they stand beside the checkpoint's.
+inline constexpr char kDrafterPrefix[] = "drafter/";
+
+// A checkpoint, or a checkpoint and its drafter, with a published reference: known by the digests
+// of its files, never by its name.
 struct GoldenModel {
   std::string name;                          // folder under golden/models
-  std::map<std::string, std::string> files;  // file name to SHA-256
+  std::map<std::string, std::string> files;  // file name to SHA-256; a drafter's with its prefix
   std::vector<std::string> cases;            // "clause/case", needed besides the level's own
 };
 

@@ -20,10 +20,27 @@ Json FilesJson(std::vector<FileDigest> files) {
   return list;
 }
 
+// A list of files under one digest.
+Json FolderJson(const std::vector<FileDigest>& files) {
+  const Json list = FilesJson(files);
+  return {{"files", list}, {"sha256", Sha256Hex(CanonicalJson(list))}};
+}
+
+// Receipts fix the width of every window, so that their counts repeat.
+Json SettingsJson(const ReceiptCore& core) {
+  Json settings = {{"kv", core.kv}, {"drafting", core.drafter.empty() ? "off" : "fixed-window"}};
+  if (core.drafter.empty()) return settings;
+  settings["drafter_weights"] = core.drafter_weights;
+  settings["draft_vocabulary"] = Json::array();
+  for (const auto& [begin, end] : core.draft_vocabulary) {
+    settings["draft_vocabulary"].push_back(Json::array({begin, end}));
+  }
+  return settings;
+}
+
 }  // namespace
 
 Json CoreJson(const ReceiptCore& core) {
-  const Json checkpoint = FilesJson(core.checkpoint);
   Json prompts = Json::array();
   for (const ReceiptPrompt& prompt : core.prompts) {
     prompts.push_back({{"name", prompt.name},
@@ -34,16 +51,18 @@ Json CoreJson(const ReceiptCore& core) {
   }
   Json rows = Json::array();
   for (const Row& row : core.rows) rows.push_back(RowToJson(row));
-  return {{"level", LevelName(core.level)},
-          {"checkpoint", {{"files", checkpoint}, {"sha256", Sha256Hex(CanonicalJson(checkpoint))}}},
-          {"contract", {{"version", core.contract.version}, {"sha256", core.contract.sha256}}},
-          {"must_pass", core.must_pass},
-          {"tolerances", core.tolerances},
-          {"vectors", FilesJson(core.vectors)},
-          {"prompts", prompts},
-          {"settings", {{"kv", core.kv}, {"drafting", "off"}}},
-          {"arithmetic", core.arithmetic},
-          {"rows", rows}};
+  Json json = {{"level", LevelName(core.level)},
+               {"checkpoint", FolderJson(core.checkpoint)},
+               {"contract", {{"version", core.contract.version}, {"sha256", core.contract.sha256}}},
+               {"must_pass", core.must_pass},
+               {"tolerances", core.tolerances},
+               {"vectors", FilesJson(core.vectors)},
+               {"prompts", prompts},
+               {"settings", SettingsJson(core)},
+               {"arithmetic", core.arithmetic},
+               {"rows", rows}};
+  if (!core.drafter.empty()) json["drafter"] = FolderJson(core.drafter);
+  return json;
 }
 
 std::string CoreDigest(const Json& core) { return Sha256Hex(CanonicalJson(core)); }

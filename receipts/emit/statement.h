@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "conformance/cases/levels.h"
@@ -40,7 +41,12 @@ struct ReceiptCore {
   std::string tolerances;                        // digest of the register
   std::vector<FileDigest> vectors;               // golden files that cases read
   std::vector<ReceiptPrompt> prompts;
-  std::string kv;          // "bf16" or "fp8"
+  std::vector<FileDigest> drafter;  // the same of the drafter; empty without one
+  std::string kv;                   // "bf16" or "fp8"
+  // With a drafter: how its matrices were held, "stored" or "4bit", and what it could propose
+  // (first and past-the-last ids; none: everything).
+  std::string drafter_weights;
+  std::vector<std::pair<int64_t, int64_t>> draft_vocabulary;
   std::string arithmetic;  // ArithmeticIdOf
   std::vector<Row> rows;
 };

@@ -2,6 +2,7 @@
 // hallmark receipt: runs the cases of a level and writes what came of them.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 
 #include "conformance/harness/paths.h"
 #include "receipts/emit/issue.h"
@@ -14,22 +15,33 @@ namespace {
 struct ReceiptFlags {
   std::string directory;
   std::string out;
-  std::string level = "L2";
+  std::optional<std::string> level;
   EngineFlags engine;
+  DraftFlags draft;
 };
 
 Result<int> Run(const ReceiptFlags& flags) {
   TRY(CheckDirectory(flags.directory));
-  const auto level = ParseLevel(flags.level);
+  const std::string named = flags.level.value_or(flags.draft.drafter ? "L3" : "L2");
+  const auto level = ParseLevel(named);
   if (!level) {
-    return Fail(Code::kOutOfRange, "found \"" + flags.level + "\", expected L0, L1 or L2",
+    return Fail(Code::kOutOfRange, "found \"" + named + "\", expected L0, L1, L2 or L3",
                 {.flag = "--level"});
+  }
+  if ((*level == Level::kL3) != flags.draft.drafter.has_value()) {
+    return Fail(Code::kOutOfRange,
+                *level == Level::kL3
+                    ? "level L3 shows that drafting changes nothing, expected the drafter's folder"
+                    : "found a drafter at level " + named + ", expected one at L3 alone",
+                {.flag = "--drafter"});
   }
   if (flags.out.empty()) {
     return Fail(Code::kOutOfRange, "found \"\", expected the folder to write into",
                 {.flag = "--out"});
   }
-  const SessionOptions options = TRY(ParseEngineFlags(flags.engine));
+  SessionOptions options = TRY(ParseEngineFlags(flags.engine));
+  TRY(ParseDraftFlags(flags.draft, options));
+  options.poison_pages = true;  // a key that was never stored must not pass for one
   Progress progress;
   progress.Show("opening " + flags.directory);
   const std::unique_ptr<Session> session = TRY(Session::Open(flags.directory, options));
@@ -61,10 +73,11 @@ void AddReceiptCommand(CLI::App& program, CommandRun& run) {
   command->add_option("--out", flags->out, "The folder to write into; made if absent")
       ->required()
       ->type_name("FOLDER");
-  command
-      ->add_option("--level", flags->level,
-                   "L0 format; L1 also kernels and text; L2 also the whole model [L2]")
+  AddTextFlag(*command, "--level", flags->level,
+              "L0 format; L1 also kernels and text; L2 also the whole model; L3 also drafting, "
+              "resuming and streams [L3 with --drafter, else L2]")
       ->type_name("LEVEL");
+  AddDraftFlags(*command, flags->draft);
   AddEngineFlags(*command, flags->engine);
   command->footer(
       "Writes <level>.<device>.<digest>.intoto.jsonl, an in-toto statement, and a summary for\n"
@@ -74,6 +87,9 @@ void AddReceiptCommand(CLI::App& program, CommandRun& run) {
       "1: one failed or is missing; 3: one could not be decided.\n\n"
       "Examples:\n"
       "  hallmark receipt golden/models/scribe-11m-exl3 --out my-receipts\n"
+      "  hallmark receipt golden/models/scribe-11m-exl3 --drafter golden/models/scribe-11m-dflash2 "
+      "\\\n"
+      "    --out my-receipts\n"
       "  hallmark receipt DIR --level L0 --out my-receipts\n"
       "  hallmark receipt DIR --kv fp8 --threads 8 --out my-receipts");
   command->callback([flags, &run] {
