@@ -3,9 +3,11 @@
 
 #include <array>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <variant>
 
 #include "engine/format/exl3_group.h"
+#include "engine/format/json_view.h"
 #include "engine/format/tensor_sorter.h"
 
 namespace hallmark {
@@ -94,13 +96,28 @@ Status CheckFiniteLinear(const LinearSource& linear) {
   return CheckFinite(plain.weight);
 }
 
+// MLX states its 4-bit layout as "quantization", and again as "quantization_config", a key that is
+// EXL3's otherwise.
+Result<bool> StatesAffine(const Json& config, const std::string& file) {
+  const JsonView root = TRY(JsonView::Of(config, file));
+  const Json* affine = root.Raw("quantization");
+  const Json* again = root.Raw("quantization_config");
+  if (affine != nullptr && again != nullptr && *affine != *again) {
+    return Fail(Code::kMismatch, "quantization and quantization_config state different things",
+                root.At("quantization_config"));
+  }
+  return affine != nullptr;
+}
+
 }  // namespace
 
 Result<DrafterCheckpoint> DrafterCheckpoint::Open(const std::string& folder) {
   DrafterCheckpoint checkpoint(TRY(CheckpointFolder::Open(folder)));
   CheckpointFolder& files = checkpoint.folder_;
   checkpoint.config_ = TRY(DrafterConfigFromJson(files.config(), files.PathOf("config.json")));
-  checkpoint.quantization_ = TRY(files.ReadQuantization());
+  if (!TRY(StatesAffine(files.config(), files.PathOf("config.json")))) {
+    checkpoint.quantization_ = TRY(files.ReadQuantization());
+  }
   TRY(files.ReadWeights());
   if (checkpoint.quantization_) {
     TRY(CheckStorage(*checkpoint.quantization_, checkpoint.tensors()));

@@ -201,6 +201,17 @@ TEST(DrafterInventory, Exl3TensorsAndTheirConfigComeTogether) {
   EXPECT_EQ(status.error().where.pointer, "/quantization_config/quant_method");
 }
 
+TEST(DrafterInventory, AnAffineDrafterMayStateItsLayoutTwice) {
+  DrafterWriter writer({.form = LinearForm::kAffine});
+  writer.Set("/quantization_config", R"({"bits": 4, "group_size": 64})");
+  EXPECT_TRUE(Judge(writer).has_value());
+  writer.Set("/quantization_config", R"({"bits": 8, "group_size": 64})");
+  const Status status = Judge(writer);
+  ASSERT_FALSE(status.has_value());
+  EXPECT_EQ(status.error().code, Code::kMismatch);
+  EXPECT_EQ(status.error().where.pointer, "/quantization_config");
+}
+
 TEST(DrafterInventory, AValueThatIsNotFiniteIsNamed) {
   const uint16_t nan = 0x7FC0;
   const auto poison = [&](const std::string& name) {
