@@ -4,37 +4,23 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 
+#include "conformance/harness/golden_tensor.h"
 #include "engine/format/safetensors.h"
 #include "engine/model/forward.h"
 
 namespace hallmark {
 namespace {
 
-template <typename T>
-Result<std::vector<T>> ReadValues(const SafetensorsFile& file, const std::string& name,
-                                  DType dtype) {
-  const TensorView* tensor = file.Find(name);
-  if (tensor == nullptr || tensor->dtype != dtype) {
-    return Fail(Code::kMalformed,
-                "the golden file lacks a tensor of type " + std::string(DTypeName(dtype)),
-                {.file = file.path(), .tensor = name});
-  }
-  std::vector<T> values(tensor->bytes.size() / sizeof(T));
-  std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
-  return values;
-}
-
 // anchor{key}, [peer_]rows{key}, [peer_]draft{key}, and margin{key} where it is.
 Result<DraftGoldenRun> ReadBlock(const SafetensorsFile& file, const std::string& key) {
   const std::string peer = file.Find("peer_rows" + key) != nullptr ? "peer_" : "";
   DraftGoldenRun run;
-  run.anchor = TRY(ReadValues<int32_t>(file, "anchor" + key, DType::kI32)).at(0);
-  run.rows = TRY(ReadValues<float>(file, peer + "rows" + key, DType::kF32));
-  run.draft = TRY(ReadValues<int32_t>(file, peer + "draft" + key, DType::kI32));
+  run.anchor = TRY(ReadGoldenTensor<int32_t>(file, "anchor" + key)).at(0);
+  run.rows = TRY(ReadGoldenTensor<float>(file, peer + "rows" + key));
+  run.draft = TRY(ReadGoldenTensor<int32_t>(file, peer + "draft" + key));
   if (file.Find("margin" + key) != nullptr) {
-    run.margins = TRY(ReadValues<float>(file, "margin" + key, DType::kF32));
+    run.margins = TRY(ReadGoldenTensor<float>(file, "margin" + key));
   }
   return run;
 }
@@ -49,7 +35,7 @@ Result<std::vector<float>> ReadTaps(const SafetensorsFile& file, int64_t length)
     }
   }
   if (best == nullptr) return std::vector<float>();
-  std::vector<float> taps = TRY(ReadValues<float>(file, best->name, DType::kF32));
+  std::vector<float> taps = TRY(ReadGoldenTensor<float>(file, best->name));
   taps.resize(static_cast<size_t>(length * best->shape[1]));
   return taps;
 }
@@ -58,7 +44,7 @@ Status ReadFile(const std::string& path, std::span<const int32_t> given,
                 std::vector<DraftGoldenRun>* runs) {
   const SafetensorsFile file = TRY(SafetensorsFile::Open(path));
   std::vector<int32_t> ids(given.begin(), given.end());
-  if (file.Find("ids") != nullptr) ids = TRY(ReadValues<int32_t>(file, "ids", DType::kI32));
+  if (file.Find("ids") != nullptr) ids = TRY(ReadGoldenTensor<int32_t>(file, "ids"));
   for (const TensorView& tensor : file.tensors()) {
     constexpr std::string_view kAnchor = "anchor";
     if (!tensor.name.starts_with(kAnchor)) continue;
@@ -66,9 +52,9 @@ Status ReadFile(const std::string& path, std::span<const int32_t> given,
     DraftGoldenRun run = TRY(ReadBlock(file, key));
     if (file.Find("seq" + key) != nullptr) {
       run.name = "seq" + key;
-      run.ids = TRY(ReadValues<int32_t>(file, "seq" + key, DType::kI32));
+      run.ids = TRY(ReadGoldenTensor<int32_t>(file, "seq" + key));
       run.length = static_cast<int64_t>(run.ids.size());
-      run.taps = TRY(ReadValues<float>(file, "taps" + key, DType::kF32));
+      run.taps = TRY(ReadGoldenTensor<float>(file, "taps" + key));
     } else {
       run.name = "F" + key;
       run.length = std::stoll(key);
@@ -106,7 +92,7 @@ Result<std::vector<DraftGoldenRun>> ReadDraftGolden(const std::string& directory
 
 Result<std::vector<int32_t>> ReadGoldenIds(const std::string& directory) {
   const SafetensorsFile file = TRY(SafetensorsFile::Open(directory + "/golden.safetensors"));
-  return ReadValues<int32_t>(file, "ids", DType::kI32);
+  return ReadGoldenTensor<int32_t>(file, "ids");
 }
 
 Result<std::vector<float>> EngineTaps(const Drafter& drafter, std::span<const int32_t> ids) {

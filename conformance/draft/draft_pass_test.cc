@@ -272,6 +272,9 @@ TEST(DraftPass, FaultsOfARequestAreNamed) {
     const DraftRequest request{.context = &context, .anchor = anchor};
     EXPECT_EQ(pass.Propose(std::span(&request, 1)).error().code, Code::kOutOfRange);
   }
+  const ConstRows too_many{nullptr, int64_t{1} << 20, drafter.tap_width()};
+  EXPECT_EQ(pass.Append(context, too_many).error().code, Code::kOutOfRange);
+  EXPECT_EQ(context.length(), 3);
   std::vector<float> taps = RandomTaps(drafter, 2, 14);
   taps[5] = std::numeric_limits<float>::quiet_NaN();
   DraftContext poisoned = ContextOf(pass, drafter, taps);

@@ -2,8 +2,10 @@
 // Clause draft-golden: what a drafter takes from its target and its files, and what it refuses.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 
+#include "conformance/cases/faulty_backend.h"
 #include "conformance/draft/loaded_drafter.h"
 #include "conformance/harness/drafter_writer.h"
 #include "conformance/harness/paths.h"
@@ -13,6 +15,17 @@ namespace {
 
 const std::string kTarget = "models/scribe-11m-exl3";
 const std::string kDrafter = "models/scribe-11m-dflash2";
+
+// A real backend but for its fault, with draft operations or without.
+class DraftingBackend : public FaultyBackend {
+ public:
+  DraftingBackend(Backend& real, Fault fault, DraftOps* ops)
+      : FaultyBackend(real, fault), ops_(ops) {}
+  DraftOps* draft_ops() override { return ops_; }
+
+ private:
+  DraftOps* ops_;
+};
 
 void ExpectRefused(const Result<LoadedDrafter>& loaded, Code code, const std::string& pointer) {
   ASSERT_FALSE(loaded.has_value()) << pointer;
@@ -60,6 +73,24 @@ TEST(DrafterLoad, ADrafterOfAnotherTargetIsRefused) {
   ASSERT_TRUE(writer.Write(folder));
   ExpectRefused(LoadDrafter(GoldenPath(kTarget), folder), Code::kMismatch,
                 "/dflash_config/target_layer_ids/1");
+}
+
+TEST(DrafterLoad, ABackendWithoutMemoryOrDraftOperationsIsRefused) {
+  const auto loaded = LoadDrafter(GoldenPath(kTarget), GoldenPath(kDrafter));
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().ToString();
+  Backend& real = *loaded->target.backend;
+  const auto load = [&](Fault fault, DraftOps* ops) -> std::optional<Code> {
+    DraftingBackend backend(real, fault, ops);
+    const auto model =
+        Model::Load(*loaded->target.inventory, loaded->target.checkpoint->config(), real);
+    (*model)->backend = &backend;
+    const auto drafter = Drafter::Load(*loaded->inventory, loaded->checkpoint->config(), **model);
+    if (drafter) return std::nullopt;
+    return drafter.error().code;
+  };
+  EXPECT_EQ(load(Fault::kNone, real.draft_ops()), std::nullopt);
+  EXPECT_EQ(load(Fault::kNone, nullptr), Code::kUnsupported);
+  EXPECT_EQ(load(Fault::kOutOfMemory, real.draft_ops()), Code::kResource);
 }
 
 TEST(DrafterLoad, ABadDraftVocabularyIsRefused) {
