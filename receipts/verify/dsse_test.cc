@@ -91,17 +91,16 @@ TEST(Dsse, EachWayToBreakASignatureHasItsReason) {
       ToBase64({reinterpret_cast<const uint8_t*>(signature.data()), signature.size()});
   EXPECT_EQ(Reasons(one.name, envelope.dump(), one.key),
             Texts{"signature-wrong /signatures/0/sig"});
-  // One byte of the payload.
+  // A change to the payload.
   envelope = Json::parse(one.text);
-  std::string payload = published.bytes;
-  payload.replace(payload.find("\"cores\":2"), 9, "\"cores\":3");
+  EditedReceipt forged(published);
+  forged.context()["host"]["cores"] = 999;
+  std::string payload = forged.Bytes();
   envelope["payload"] =
       ToBase64({reinterpret_cast<const uint8_t*>(payload.data()), payload.size()});
   EXPECT_EQ(Reasons(one.name, envelope.dump(), one.key),
             (Texts{"context-digest /predicate/context_sha256", "signature-payload /payload"}));
   // A payload changed and sealed again is a sound receipt that nobody signed.
-  EditedReceipt forged(published);
-  forged.context()["host"]["cores"] = 3;
   forged.SealAll();
   payload = forged.Bytes();
   envelope["payload"] =

@@ -20,6 +20,15 @@ SOURCE = os.environ["HALLMARK_SOURCE"]
 PUBLISHED = sorted(glob.glob(f"{SOURCE}/receipts/published/cpu/*.intoto.jsonl"))
 
 
+def level_of(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)["predicate"]["core"]["level"]
+
+
+# Two of one level, so that tests know what they hold.
+ONE, OTHER = [path for path in PUBLISHED if level_of(path) == "L2"][:2]
+
+
 def schema(name):
     with open(f"{SOURCE}/receipts/schemas/{name}.v1.schema.json", encoding="utf-8") as file:
         return json.load(file)
@@ -121,12 +130,12 @@ class Verify(Case):
         self.assertEqual((done.returncode, done.stdout), (0, b"pins: as published\n"))
 
     def test_one_denied_among_many_decides(self):
-        bad = self.forge(PUBLISHED[0], lambda core, _: core["rows"].pop())
-        code, shown, _ = run("verify", PUBLISHED[0], bad)
+        bad = self.forge(ONE, lambda core, _: core["rows"].pop())
+        code, shown, _ = run("verify", ONE, bad)
         self.assertEqual(code, 1)
         self.assertIn(f"DENIED: {bad}", shown)
         self.assertIn("row-missing at /predicate/core/rows: expected ", shown)
-        document = self.document(PUBLISHED[0], bad, code=1)
+        document = self.document(ONE, bad, code=1)
         self.assertEqual([r["result"] for r in document["receipts"]], ["PASSED", "DENIED"])
         self.assertEqual(document["result"], "DENIED")
 
@@ -134,10 +143,10 @@ class Verify(Case):
         self.assertEqual(self.reasons(self.write("notes.txt", "hello\n")), ["not-json"])
         self.assertEqual(self.reasons(self.path("none.intoto.jsonl"), code=3), ["unreadable"])
         self.assertEqual(self.reasons(self.folder, code=3), ["unreadable"])
-        self.assertEqual(self.reasons(PUBLISHED[0], self.path("none"), code=3), ["unreadable"])
+        self.assertEqual(self.reasons(ONE, self.path("none"), code=3), ["unreadable"])
 
     def test_policies_by_name_and_by_file(self):
-        document = self.document(PUBLISHED[0], "--policy", "L1", code=0)
+        document = self.document(ONE, "--policy", "L1", code=0)
         self.assertEqual(document["receipts"][0]["policy"]["name"], "L1")
         policy = read(f"{SOURCE}/receipts/policies/L1.json")
         policy.update(name="fp8 only", kv=["fp8"])
@@ -151,7 +160,7 @@ class Verify(Case):
         self.refused("verify", bf16, "--policy", "L77", code=2, words="not_found: .*L77.*--policy")
 
     def test_waivers(self):
-        receipt = self.forge(PUBLISHED[0], fail_one)
+        receipt = self.forge(ONE, fail_one)
         self.assertEqual(self.reasons(receipt), ["row-not-passed"])
         waivers = {"schema": "urn:hallmark:schema:waivers:v1",
                    "waivers": [{"case": "chunked-equals-whole/prompt,cut=16",
@@ -178,16 +187,16 @@ class Verify(Case):
 
     def test_out_is_the_document_whole_or_not_at_all(self):
         out = self.path("verdict.json")
-        code, shown, _ = run("verify", PUBLISHED[0], "--out", out, "--json")
+        code, shown, _ = run("verify", ONE, "--out", out, "--json")
         self.assertEqual(code, 0)
         with open(out, encoding="utf-8") as file:
             self.assertEqual(file.read(), shown)
-        self.refused("verify", PUBLISHED[0], "--out", self.path("no/where.json"), code=3, words="io: ")
+        self.refused("verify", ONE, "--out", self.path("no/where.json"), code=3, words="io: ")
 
     def test_a_hostile_receipt_does_not_speak_to_the_terminal(self):
         def edit(core, _):
             core["rows"][0]["case"] = "\x1b[2J\u202e" + "x" * 5000
-        code, shown, _ = run("verify", self.forge(PUBLISHED[0], edit))
+        code, shown, _ = run("verify", self.forge(ONE, edit))
         self.assertEqual(code, 1)
         self.assertTrue(all(c == "\n" or " " <= c <= "~" for c in shown), shown)
         self.assertLess(len(shown), 10000)
@@ -202,9 +211,9 @@ class Diff(Case):
         return document
 
     def test_equal_differs_and_not_comparable(self):
-        same = self.forge(PUBLISHED[0], lambda _, context: context["host"].update(cpu="other"))
-        self.assertEqual(self.compare(PUBLISHED[0], same, 0)["result"], "equal")
-        code, shown, _ = run("diff", PUBLISHED[0], same)
+        same = self.forge(ONE, lambda _, context: context["host"].update(cpu="other"))
+        self.assertEqual(self.compare(ONE, same, 0)["result"], "equal")
+        code, shown, _ = run("diff", ONE, same)
         self.assertEqual(code, 0)
         self.assertEqual(shown, "equal: core digest "
                          f'{read(same)["predicate"]["core_sha256"]}\n')
@@ -212,21 +221,21 @@ class Diff(Case):
         def edit(core, _):
             core["rows"].pop()
             core["rows"][0]["actual"] = "b" * 64
-        document = self.compare(PUBLISHED[0], self.forge(PUBLISHED[0], edit), 1)
+        document = self.compare(ONE, self.forge(ONE, edit), 1)
         self.assertEqual(document["result"], "differs")
         self.assertEqual((len(document["only_a"]), document["only_b"], len(document["rows"])),
                          (1, [], 1))
-        document = self.compare(PUBLISHED[0], PUBLISHED[1], 3)
+        document = self.compare(ONE, OTHER, 3)
         self.assertEqual(document["result"], "not comparable")
         self.assertNotEqual(document["unlike"], [])
-        code, shown, _ = run("diff", PUBLISHED[0], PUBLISHED[1])
+        code, shown, _ = run("diff", ONE, OTHER)
         self.assertEqual(code, 3)
         self.assertNotIn("differs", shown)
 
     def test_what_is_no_receipt_is_not_comparable(self):
-        self.refused("diff", PUBLISHED[0], self.write("x.intoto.jsonl", "{}\n"), code=3,
+        self.refused("diff", ONE, self.write("x.intoto.jsonl", "{}\n"), code=3,
                      words="malformed: not a sound receipt: unknown-statement-type")
-        self.refused("diff", PUBLISHED[0], self.path("none"), code=3, words="not_found: ")
+        self.refused("diff", ONE, self.path("none"), code=3, words="not_found: ")
 
 
 class Sign(Case):
@@ -236,7 +245,7 @@ class Sign(Case):
         self.assertEqual(stat.S_IMODE(os.stat(self.path("mine.key")).st_mode), 0o600)
         self.refused("keygen", "--out", self.path("mine"), code=3, words="io: .*mine.key")
         run("keygen", "--out", self.path("other"))
-        receipt = shutil.copy(PUBLISHED[0], self.folder)
+        receipt = shutil.copy(ONE, self.folder)
         envelope = receipt.replace(".intoto.jsonl", ".dsse.json")
         code, shown, errors = run("sign", receipt, "--key", self.path("mine.key"))
         self.assertEqual(code, 0, errors)
