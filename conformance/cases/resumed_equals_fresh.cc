@@ -81,6 +81,24 @@ Result<Row> AfterReply(LaneRuns& runs, int64_t tail) {
   return row;
 }
 
+// Two kept ends in one page, and a resume of the shorter that writes on past it: the longer one
+// must not see a thing of it.
+Result<Row> AfterBranch(LaneRuns& runs, int64_t shorter, int64_t longer) {
+  const int64_t drawable = runs.target().info().drawable_ids;
+  const std::vector<int32_t> ids = RulePrompt(drawable, longer + 17, kSeed + 3);
+  const std::unique_ptr<Scheduler> warm = runs.NewScheduler(runs.target(), kKeptBytes);
+  GenerateRequest first = runs.Request({ids.begin(), ids.begin() + longer}, "greedy", 0);
+  first.keep_at = {shorter, longer};
+  TRY(RunOne(*warm, first));
+  std::vector<int32_t> other(ids.begin(), ids.begin() + shorter);
+  const std::vector<int32_t> tail = RulePrompt(drawable, longer - shorter + 9, kSeed + 4);
+  other.insert(other.end(), tail.begin(), tail.end());
+  const LaneRun branch = TRY(RunOne(*warm, runs.Request(other, "greedy", kTokens)));
+  Row row = TRY(CompareArms(runs, *warm, runs.Request(ids, "k20p95", kTokens), longer));
+  row.counts["branch_resumed_rows"] = static_cast<uint64_t>(branch.generation.resumed);
+  return row;
+}
+
 }  // namespace
 
 Status AddResumedEqualsFreshCases(std::shared_ptr<LaneRuns> runs, CaseRegistry& registry) {
@@ -89,6 +107,14 @@ Status AddResumedEqualsFreshCases(std::shared_ptr<LaneRuns> runs, CaseRegistry& 
                      CaseName("prompt", {{"kept", std::to_string(split.kept)},
                                          {"tail", std::to_string(split.tail)}}),
                      [runs, split] { return AfterPrompt(*runs, split); }));
+  }
+  for (const auto& [shorter, longer] : {std::pair<int64_t, int64_t>{100, 150}, {200, 300}}) {
+    TRY(registry.Add(kClause,
+                     CaseName("branch", {{"shorter", std::to_string(shorter)},
+                                         {"longer", std::to_string(longer)}}),
+                     [runs, shorter = shorter, longer = longer] {
+                       return AfterBranch(*runs, shorter, longer);
+                     }));
   }
   for (const int64_t tail : {1, 16, 17, 65}) {
     TRY(registry.Add(kClause, CaseName("reply", {{"tail", std::to_string(tail)}}),

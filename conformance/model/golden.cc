@@ -2,33 +2,14 @@
 #include "conformance/model/golden.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
+#include "conformance/harness/golden_tensor.h"
 #include "engine/format/safetensors.h"
 #include "engine/model/forward.h"
 
 namespace hallmark {
 namespace {
-
-template <typename T>
-Result<std::vector<T>> ReadValues(const SafetensorsFile& file, const std::string& name,
-                                  DType dtype) {
-  const TensorView* tensor = file.Find(name);
-  if (tensor == nullptr) {
-    return Fail(Code::kMalformed, "the golden file lacks a tensor",
-                {.file = file.path(), .tensor = name});
-  }
-  if (tensor->dtype != dtype) {
-    return Fail(Code::kMalformed,
-                "has type " + std::string(DTypeName(tensor->dtype)) + ", expected " +
-                    std::string(DTypeName(dtype)),
-                tensor->where());
-  }
-  std::vector<T> values(tensor->bytes.size() / sizeof(T));
-  std::memcpy(values.data(), tensor->bytes.data(), tensor->bytes.size());
-  return values;
-}
 
 std::vector<int64_t> Range(int64_t first, int64_t count) {
   std::vector<int64_t> positions(static_cast<size_t>(count));
@@ -41,13 +22,13 @@ std::vector<int64_t> Range(int64_t first, int64_t count) {
 Result<GoldenRun> ReadPromptRun(const SafetensorsFile& file, const std::string& index) {
   GoldenRun run;
   run.name = "prompt" + index;
-  run.ids = TRY(ReadValues<int32_t>(file, "prompt" + index, DType::kI32));
+  run.ids = TRY(ReadGoldenTensor<int32_t>(file, "prompt" + index));
   const int64_t prompt = static_cast<int64_t>(run.ids.size());
-  run.argmax = TRY(ReadValues<int32_t>(file, "greedy" + index, DType::kI32));
-  run.margins = TRY(ReadValues<float>(file, "margin" + index, DType::kF32));
+  run.argmax = TRY(ReadGoldenTensor<int32_t>(file, "greedy" + index));
+  run.margins = TRY(ReadGoldenTensor<float>(file, "margin" + index));
   run.ids.insert(run.ids.end(), run.argmax.begin(), run.argmax.end());
   run.argmax_positions = Range(prompt - 1, static_cast<int64_t>(run.argmax.size()));
-  run.logits = TRY(ReadValues<float>(file, "logits" + index, DType::kF32));
+  run.logits = TRY(ReadGoldenTensor<float>(file, "logits" + index));
   const int64_t rows = file.Find("logits" + index)->shape[0];
   run.logit_positions = Range(static_cast<int64_t>(run.ids.size()) - rows, rows);
   return run;
@@ -56,15 +37,15 @@ Result<GoldenRun> ReadPromptRun(const SafetensorsFile& file, const std::string& 
 Result<GoldenRun> ReadLongRun(const SafetensorsFile& file) {
   GoldenRun run;
   run.name = "long";
-  run.ids = TRY(ReadValues<int32_t>(file, "long_ids", DType::kI32));
-  run.logits = TRY(ReadValues<float>(file, "long_logits_every16", DType::kF32));
+  run.ids = TRY(ReadGoldenTensor<int32_t>(file, "long_ids"));
+  run.logits = TRY(ReadGoldenTensor<float>(file, "long_logits_every16"));
   for (int64_t at = 0; at < static_cast<int64_t>(run.ids.size()); at += 16) {
     run.logit_positions.push_back(at);
   }
   for (const int tap : {0, 1, 2, 4, 6}) {
     const std::string name = "hidden_" + std::to_string(tap) + "_rows";
     run.hidden.push_back(
-        {tap, {0, 1, 2, 3, 63, 64, 65, 127, 199}, TRY(ReadValues<float>(file, name, DType::kF32))});
+        {tap, {0, 1, 2, 3, 63, 64, 65, 127, 199}, TRY(ReadGoldenTensor<float>(file, name))});
   }
   return run;
 }
@@ -72,17 +53,16 @@ Result<GoldenRun> ReadLongRun(const SafetensorsFile& file) {
 Result<GoldenRun> ReadIdsRun(const SafetensorsFile& file) {
   GoldenRun run;
   run.name = "ids";
-  run.ids = TRY(ReadValues<int32_t>(file, "ids", DType::kI32));
-  const auto rows = TRY(ReadValues<int32_t>(file, "rows", DType::kI32));
+  run.ids = TRY(ReadGoldenTensor<int32_t>(file, "ids"));
+  const auto rows = TRY(ReadGoldenTensor<int32_t>(file, "rows"));
   run.logit_positions.assign(rows.begin(), rows.end());
-  run.logits = TRY(ReadValues<float>(file, "logits", DType::kF32));
-  run.argmax = TRY(ReadValues<int32_t>(file, "argmax", DType::kI32));
-  run.margins = TRY(ReadValues<float>(file, "margin", DType::kF32));
+  run.logits = TRY(ReadGoldenTensor<float>(file, "logits"));
+  run.argmax = TRY(ReadGoldenTensor<int32_t>(file, "argmax"));
+  run.margins = TRY(ReadGoldenTensor<float>(file, "margin"));
   run.argmax_positions = Range(0, static_cast<int64_t>(run.argmax.size()));
   for (const int tap : {4, 7}) {
-    run.hidden.push_back(
-        {tap, run.logit_positions,
-         TRY(ReadValues<float>(file, "hidden_" + std::to_string(tap), DType::kF32))});
+    run.hidden.push_back({tap, run.logit_positions,
+                          TRY(ReadGoldenTensor<float>(file, "hidden_" + std::to_string(tap)))});
   }
   return run;
 }
