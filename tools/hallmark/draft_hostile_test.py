@@ -226,6 +226,11 @@ class OneOfMany(Hostile):
                                                "=== reply 2 of 3 ===\n\n\n"
                                                f"=== reply 3 of 3 ===\n{whole[2]['text']}\n")
 
+        done = run("run", folder, "--ids", "57,777", "--max-tokens", "12")
+        self.check_refused(done, 1, "out_of_range")
+        self.assertEqual(done.stdout, b"")
+        self.check_json_refused(run("run", folder, "--ids", "57,777", "--json"), 1, "out_of_range")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -110,9 +110,11 @@ class Counts(Drafting):
         self.assertEqual(self.generate(*arguments, "--copy-match", "0")["drafted"], 0)
 
     def test_a_drafter_left_unused_drafts_nothing(self):
-        value = self.generate("--ids", IDS, "--drafter", DRAFTER, "--no-draft", "--copy-match", "0",
-                              "--max-tokens", "16")
+        arguments = ("--ids", IDS, "--drafter", DRAFTER, "--copy-match", "64", "--window", "7",
+                     "--max-tokens", "16")
+        value = self.generate(*arguments, "--no-draft")
         self.assertEqual((value["drafted"], value["rounds"]), (0, 15))
+        self.assertGreater(self.generate(*arguments)["drafted"], 0)
 
     def test_the_same_prompt_again_resumes(self):
         ids = list(range(100, 140))
@@ -257,6 +259,16 @@ class Draft(Drafting):
             self.assertEqual(len(data), 7196)
             equal = sum(a == b for a, b in zip(read_tensors(out)("draft", "i"), expected))
             self.assertGreaterEqual(equal, 6)
+
+    def test_proposes_what_the_published_module_does_after_many_ids(self):
+        golden = read_tensors(os.path.join(DRAFTER, "golden_long.safetensors"))
+        equal = []
+        for count in (127, 128, 129, 257, 400):
+            out = self.propose(f"{count}", "--ids", ",".join(map(str, golden("ids", "i")[:count])),
+                               "--anchor", golden(f"anchor{count}", "i")[0])
+            draft = read_tensors(out)("draft", "i")
+            equal.append(sum(a == b for a, b in zip(draft, golden(f"draft{count}", "i"))))
+        self.assertGreaterEqual(min(equal), 6, equal)
 
     def test_threads_and_tier_change_no_byte_and_ids_do(self):
         arguments, _ = self.golden(0)

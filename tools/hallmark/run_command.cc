@@ -259,7 +259,9 @@ class Replies {
         reply.error = std::move(taken).error();
       }
       const std::string rest = reply.text.Finish();
-      if (printer_) {
+      // A lone prompt that failed before its first id leaves stdout empty.
+      const bool silent = !several() && reply.error && reply.text.all().empty();
+      if (printer_ && !silent) {
         printer_->Print(*next, rest);
         printer_->Finish(*next);
       }
