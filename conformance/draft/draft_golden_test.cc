@@ -82,6 +82,27 @@ TEST_F(ScribeDraftGolden, OwnTaps) {
   EXPECT_EQ(totals.compared, 14u * 7u);
 }
 
+// Every strip of the head but one that no published proposal lies in: proposals through the slices
+// are the published ones.
+TEST_F(ScribeDraftGolden, SlicedHeadGivesThePublishedProposals) {
+  constexpr int64_t kStrip = 128;
+  constexpr int64_t kVocab = 4096;
+  std::vector<bool> used(kVocab / kStrip);
+  for (const DraftGoldenRun& run : runs_) {
+    for (const int32_t id : run.draft) used[static_cast<size_t>(id / kStrip)] = true;
+  }
+  const auto unused = std::find(used.begin() + 1, used.end() - 1, false);
+  ASSERT_NE(unused, used.end() - 1);
+  const int64_t gap = (unused - used.begin()) * kStrip;
+  auto sliced = LoadDrafter(GoldenPath("models/scribe-11m-exl3"),
+                            GoldenPath("models/scribe-11m-dflash2"),
+                            {.vocabulary = {{0, gap}, {gap + kStrip, kVocab}}});
+  ASSERT_TRUE(sliced.has_value()) << sliced.error().ToString();
+  ASSERT_EQ(sliced->drafter->vocabulary().size(), kVocab - kStrip);
+  const Totals totals = RunGolden(*sliced, runs_, TapSource::kGolden);
+  EXPECT_EQ(totals.compared, 13u * 7u);
+}
+
 class PrismDraftGolden : public testing::Test {
  protected:
   void SetUp() override {

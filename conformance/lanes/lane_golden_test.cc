@@ -69,7 +69,7 @@ class LaneGolden : public testing::Test {
   std::unique_ptr<SafetensorsFile> golden_;
 };
 
-TEST_F(LaneGolden, DraftedCopiedAndSharedRepliesAreTheReferences) {
+TEST_F(LaneGolden, DraftedCopiedSharedAndDisturbedRepliesAreTheReferences) {
   std::vector<StreamId> ids;
   for (int i = 0; i < kPrompts; ++i) {
     GenerateRequest request = Request(i);
@@ -77,6 +77,9 @@ TEST_F(LaneGolden, DraftedCopiedAndSharedRepliesAreTheReferences) {
     auto id = session_->Submit(request);
     ASSERT_TRUE(id.has_value());
     ids.push_back(*id);
+    // A neighbour that goes away after its first id must leave no trace.
+    request.on_token = [](int32_t) { return false; };
+    ASSERT_TRUE(session_->Submit(request).has_value());
   }
   while (*session_->Round()) {
   }
@@ -96,7 +99,7 @@ TEST_F(LaneGolden, DraftedCopiedAndSharedRepliesAreTheReferences) {
   EXPECT_GT(agreeing, 50u);
   EXPECT_GT(accepted, 50);
   EXPECT_GT(copied, 0);
-  EXPECT_EQ(peak, kPrompts);
+  EXPECT_GE(peak, kPrompts - 1);
 }
 
 TEST_F(LaneGolden, ResumedRepliesAreTheReferences) {

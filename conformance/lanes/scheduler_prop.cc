@@ -6,6 +6,7 @@
 // Clause: failure-isolation
 // Random histories of the scheduler on a target whose every slip shows.
 #include <gtest/gtest.h>
+#include <rapidcheck.h>
 
 #include <cstdio>
 

@@ -172,6 +172,18 @@ TEST_F(SchedulerOnFake, ResumesAtTheLongestKeptEndStrictlyInside) {
   EXPECT_EQ(Expect(fresh, next).resumed, 0);
 }
 
+TEST_F(SchedulerOnFake, APromptThatPartsAtTheLastKeptIdDoesNotResumeThere) {
+  Open({}, {.kept_bytes = 100000});
+  GenerateRequest first = Request({1, 2, 3}, 0);
+  first.keep_at = {3};
+  Submit(first);
+  RunAll();
+  const GenerateRequest parts = Request({1, 2, 9, 4});
+  const StreamId id = Submit(parts);
+  RunAll();
+  EXPECT_EQ(Expect(id, parts).resumed, 2);
+}
+
 // A row that joins at once moves the state before its draw: the draw's position must not move too.
 TEST_F(SchedulerOnFake, ALoneRowIsDrawnAtItsOwnPosition) {
   Open({});

@@ -188,6 +188,8 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
   const std::string started = UtcNow();
   // First of all, so that an hour's work is not lost on a folder that cannot be written.
   OutFolder folder = TRY(OutFolder::Make(request.out_directory));
+  // Before the work, too: a new build may take the program's place meanwhile.
+  const FileDigest binary = TRY(BinaryDigest());
 
   if ((request.level >= Level::kL3) != (session.drafter() != nullptr)) {
     return Fail(Code::kOutOfRange,
@@ -233,7 +235,6 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
 
   const Json core_json = CoreJson(core);
   issued.core_digest = CoreDigest(core_json);
-  const FileDigest binary = TRY(BinaryDigest());
   std::vector<FileDigest> subjects = digests.checkpoint.shards;
   for (FileDigest shard : digests.drafter.shards) {
     shard.name = kDrafterPrefix + shard.name;
