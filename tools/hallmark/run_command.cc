@@ -4,23 +4,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 
-#include "engine/base/json.h"
 #include "engine/draft/copy_index.h"
 #include "engine/model/forward.h"
 #include "tools/hallmark/command.h"
 #include "tools/hallmark/prompts.h"
-#include "tools/hallmark/replies.h"
+#include "tools/hallmark/reply_set.h"
 #include "tools/hallmark/report.h"
 
 namespace hallmark {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kMostStreams = 8;
 constexpr int64_t kMostContext = int64_t{1} << 40;  // far above any model, far below overflow
@@ -89,207 +84,25 @@ Result<SessionOptions> ParseOptions(const RunFlags& flags) {
   return options;
 }
 
-struct Reply {
-  explicit Reply(const Tokenizer* tokenizer) : text(tokenizer) {}
-
-  StreamId id = 0;
-  size_t prompt_tokens = 0;
-  ReplyText text;
-  Generation generation;
-  std::optional<Error> error;  // what ended this reply alone
-};
-
-// The first id comes from the prompt's pass; rounds and decoding time brought the others.
-double DecodedIds(const Generation& generation) {
-  return generation.ids.empty() ? 0.0 : static_cast<double>(generation.ids.size() - 1);
-}
-
-double Rate(double count, double per) { return per > 0 ? count / per : 0.0; }
-
-Json ReplyJson(const Reply& reply, double open_seconds) {
-  if (reply.error) return ErrorJson(*reply.error);
-  const Generation& generation = reply.generation;
-  Json json = {
-      {"ids", generation.ids},
-      {"text", reply.text.decoded() ? Json(reply.text.all()) : Json()},
-      {"stop", StopReasonName(generation.stop)},
-      {"rounds", generation.rounds},
-      {"drafted", generation.drafted},
-      {"accepted", generation.accepted},
-      {"copied", generation.copied},
-      {"resumed", generation.resumed},
-      {"prompt_tokens", reply.prompt_tokens},
-      {"times",
-       {{"open_seconds", open_seconds},
-        {"prompt_seconds", generation.prompt_seconds},
-        {"decode_seconds", generation.decode_seconds},
-        {"decode_tokens_per_second", Rate(DecodedIds(generation), generation.decode_seconds)}}}};
-  if (generation.draft_error) json["draft_error"] = Utf8(generation.draft_error->ToString());
-  return json;
-}
-
-// All replies of one run, in the order of their prompts.
-class Replies {
- public:
-  Replies(Session& session, const RunFlags& flags, double open_seconds)
-      : session_(session), flags_(flags), open_seconds_(open_seconds) {}
-
-  // Queues all prompts: one that could never run is refused before any runs.
-  Status Submit(const GenerateRequest& request, std::span<const Prompt> prompts) {
-    std::vector<std::vector<int32_t>> ids;
-    for (const Prompt& prompt : prompts) {
-      ids.push_back(TRY(PromptIds(prompt, flags_.prompts.chat, flags_.directory, session_)));
-    }
-    if (!flags_.json) printer_.emplace(prompts.size(), several());
-    replies_.assign(prompts.size(), Reply(session_.tokenizer()));
-    for (size_t i = 0; i < replies_.size(); ++i) {
-      GenerateRequest one = request;
-      replies_[i].prompt_tokens = ids[i].size();
-      one.prompt = std::move(ids[i]);
-      one.on_token = [this, i](int32_t id) { return Push(i, id); };
-      replies_[i].id = TRY(session_.Submit(std::move(one)));
-      waiting_.push_back(i);
-    }
-    return {};
-  }
-
-  // Until all are done or the reader is gone.
-  Status RunAll() {
-    const auto start = Clock::now();
-    while (!waiting_.empty() && !reader_gone()) {
-      TRY(session_.Round());
-      TakeFinished();
-    }
-    seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
-    return {};
-  }
-
-  bool reader_gone() const { return printer_ && printer_->broken(); }
-
-  // The faults of replies on stderr, and the worst of their exit codes.
-  int ReportFaults() const {
-    int worst = kExitOk;
-    for (size_t i = 0; i < replies_.size(); ++i) {
-      const Reply& reply = replies_[i];
-      const std::string name = several() ? "reply " + std::to_string(i + 1) + ": " : "";
-      if (const std::optional<Error>& fault = reply.generation.draft_error) {
-        ReportWarning(name + "went on without its drafter: " + fault->message, fault->where);
-      }
-      if (!reply.error) continue;
-      Error named = *reply.error;
-      named.message = name + named.message;
-      worst = std::max(worst, ReportError(named, flags_.json && !several()));
-    }
-    return worst;
-  }
-
-  int PrintAsJson() const {
-    if (!several()) {
-      return replies_[0].error ? kExitOk : PrintJson(ReplyJson(replies_[0], open_seconds_));
-    }
-    Json list = Json::array();
-    int64_t peak = 0;
-    for (const Reply& reply : replies_) {
-      list.push_back(ReplyJson(reply, open_seconds_));
-      peak = std::max(peak, reply.generation.peak_streams);
-    }
-    return PrintJson({{"replies", std::move(list)},
-                      {"peak_streams", peak},
-                      {"times",
-                       {{"open_seconds", open_seconds_},
-                        {"run_seconds", seconds_},
-                        {"tokens_per_second", Rate(Tokens(), seconds_)}}}});
-  }
-
-  // One line for who watches.
-  void PrintSpeed() const {
-    double decoded = 0, rounds = 0, seconds = 0;
-    for (const Reply& reply : replies_) {
-      decoded += DecodedIds(reply.generation);
-      rounds += static_cast<double>(reply.generation.rounds);
-      seconds += reply.generation.decode_seconds;
-    }
-    if (seconds <= 0) return;
-    // Replies that ran at the same time share it, so theirs is the time of the whole run.
-    std::fprintf(stderr, "%.0f tokens, %.1f a second, %.2f a round", Tokens(),
-                 several() ? Rate(Tokens(), seconds_) : Rate(decoded, seconds),
-                 Rate(decoded, rounds));
-    if (!several()) {
-      const std::string_view stop = StopReasonName(replies_[0].generation.stop);
-      std::fprintf(stderr, ", stop: %.*s", static_cast<int>(stop.size()), stop.data());
-    }
-    std::fputs("\n", stderr);
-  }
-
- private:
-  // Whether they are told apart; a file of one prompt answers in the form of many.
-  bool several() const { return flags_.prompts.file.has_value(); }
-
-  double Tokens() const {
-    double tokens = 0;
-    for (const Reply& reply : replies_) tokens += static_cast<double>(reply.generation.ids.size());
-    return tokens;
-  }
-
-  // False ends the reply: the reader is gone, or the id cannot be decoded.
-  bool Push(size_t index, int32_t id) {
-    auto piece = replies_[index].text.Push(id);
-    if (!piece.has_value()) {
-      replies_[index].error = std::move(piece).error();
-      return false;
-    }
-    return !printer_ || printer_->Print(index, *piece);
-  }
-
-  void TakeFinished() {
-    // Prompts start in their order: those behind as many running ones as there can be wait still.
-    int running = 0;
-    for (auto next = waiting_.begin();
-         next != waiting_.end() && running <= session_.options().streams;) {
-      Reply& reply = replies_[*next];
-      if (!session_.IsDone(reply.id)) {
-        ++running;
-        ++next;
-        continue;
-      }
-      auto taken = session_.Take(reply.id);
-      if (taken.has_value()) {
-        reply.generation = std::move(*taken);
-      } else {
-        reply.error = std::move(taken).error();
-      }
-      const std::string rest = reply.text.Finish();
-      // A lone prompt that failed before its first id leaves stdout empty.
-      const bool silent = !several() && reply.error && reply.text.all().empty();
-      if (printer_ && !silent) {
-        printer_->Print(*next, rest);
-        printer_->Finish(*next);
-      }
-      next = waiting_.erase(next);
-    }
-  }
-
-  Session& session_;
-  const RunFlags& flags_;
-  double open_seconds_;
-  double seconds_ = 0;  // of all rounds
-  std::vector<Reply> replies_;
-  std::vector<size_t> waiting_;  // not taken yet, ascending
-  std::optional<ReplyPrinter> printer_;
-};
-
 Result<int> Run(const RunFlags& flags) {
   TRY(CheckDirectory(flags.directory));
   const std::vector<Prompt> prompts = TRY(ReadPrompts(flags.prompts));
   const GenerateRequest request = TRY(ParseRequest(flags));
   const SessionOptions options = TRY(ParseOptions(flags));
-  const auto start = Clock::now();
+  const auto start = std::chrono::steady_clock::now();
   std::optional<Progress> progress(std::in_place);
   progress->Show("opening " + flags.directory);
   const std::unique_ptr<Session> session = TRY(OpenSession(flags.directory, options));
-  const double open_seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  Replies replies(*session, flags, open_seconds);
-  TRY(replies.Submit(request, prompts));
+  const double open_seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::vector<std::vector<int32_t>> ids;
+  for (const Prompt& prompt : prompts) {
+    ids.push_back(TRY(PromptIds(prompt, flags.prompts.chat, flags.directory, *session)));
+  }
+  ReplySet replies(*session, {.json = flags.json,
+                              .several = flags.prompts.file.has_value(),
+                              .open_seconds = open_seconds});
+  TRY(replies.Submit(request, std::move(ids)));
   progress.reset();
   TRY(replies.RunAll());
   if (replies.reader_gone()) return kExitUndecided;
