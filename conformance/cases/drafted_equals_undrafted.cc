@@ -101,6 +101,7 @@ Status AddDraftedEqualsUndraftedCases(std::shared_ptr<LaneRuns> runs, CaseRegist
     const std::string name = sampling.name;
     TRY(registry.Add(kClause, CaseName("replayed", {{"sampling", name}}),
                      [runs, name] { return Replay(*runs, name); }));
+    if (!runs->has_drafter()) continue;
     TRY(registry.Add(kClause, CaseName("drafter", {{"sampling", name}}), [runs, name] {
       return Compare(*runs, runs->target(), Prompt(*runs), name,
                      {.copy_match = 0, .window = kWindow});
@@ -108,6 +109,7 @@ Status AddDraftedEqualsUndraftedCases(std::shared_ptr<LaneRuns> runs, CaseRegist
     TRY(registry.Add(kClause, CaseName("both", {{"sampling", name}}),
                      [runs, name] { return Copied(*runs, name, 5, true); }));
   }
+  if (!runs->has_drafter()) return {};
   return registry.Add(kClause, "drafts-land", [runs] { return Lands(*runs); });
 }
 

@@ -68,6 +68,9 @@ GenerateRequest SerialOf(GenerateRequest request) {
   return request;
 }
 
+bool LaneRuns::has_drafter() const {
+  return subject_.session == nullptr || subject_.session->drafter() != nullptr;
+}
 Target& LaneRuns::target() const { return subject_.session->target(); }
 const std::vector<int32_t>& LaneRuns::stop_ids() const { return subject_.session->stop_ids(); }
 

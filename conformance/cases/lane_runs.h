@@ -49,6 +49,8 @@ class LaneRuns {
  public:
   explicit LaneRuns(const CaseSubject& subject) : subject_(subject) {}
 
+  // Whether cases that need a drafter have one; true where cases are only listed.
+  bool has_drafter() const;
   Target& target() const;
   const std::vector<int32_t>& stop_ids() const;
   std::unique_ptr<Scheduler> NewScheduler(Target& target, size_t kept_bytes = 0) const;

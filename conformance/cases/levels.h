@@ -19,8 +19,8 @@ inline constexpr Level kLevels[] = {Level::kL0, Level::kL1, Level::kL2, Level::k
 std::string_view LevelName(Level level);  // "L0"
 std::optional<Level> ParseLevel(std::string_view name);
 
-// Adds the cases of exactly this level, those of no golden model among them. L3 needs a session
-// with a drafter.
+// Adds the cases of exactly this level, those of no golden model among them. Without a drafter L3
+// lacks the cases that need one, so it is no receipt's L3.
 Status AddLevelCases(Level level, const CaseSubject& subject, CaseRegistry& registry);
 
 }  // namespace hallmark

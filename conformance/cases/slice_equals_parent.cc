@@ -9,7 +9,7 @@
 #include "conformance/cases/host_linear.h"
 #include "engine/backend/draft_ops.h"
 #include "engine/base/random.h"
-#include "engine/draft/drafter.h"
+#include "engine/model/model.h"
 #include "engine/run/session.h"
 
 namespace hallmark {
@@ -41,14 +41,17 @@ Result<Row> Compare(const Session& session, const std::string& which, int64_t ro
   for (float& value : x) value = random.NextNormal();
   const std::vector<float> parent = TRY(RunLinearOnHost(backend, *model.head, x, rows));
 
+  if (backend.draft_ops() == nullptr) {
+    return Fail(Code::kUnsupported, "this backend slices no linear");
+  }
   const std::vector<ColumnSpan> spans = SpansOf(which, width);
   int64_t columns = 0;
   for (const ColumnSpan& span : spans) columns += span.count;
   const Buffer in = TRY(backend.Allocate(x.size() * sizeof(float)));
   const Buffer out = TRY(backend.Allocate(static_cast<size_t>(rows * columns) * sizeof(float)));
   TRY(backend.Upload(in.data(), x.data(), x.size() * sizeof(float)));
-  TRY(session.drafter()->ops().LinearColumns(*model.head, spans, {in.floats(), rows, hidden},
-                                             {out.floats(), rows, columns}));
+  TRY(backend.draft_ops()->LinearColumns(*model.head, spans, {in.floats(), rows, hidden},
+                                         {out.floats(), rows, columns}));
   std::vector<float> slice(static_cast<size_t>(rows * columns));
   TRY(backend.Download(slice.data(), out.data(), slice.size() * sizeof(float)));
 

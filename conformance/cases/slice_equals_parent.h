@@ -9,7 +9,6 @@
 
 namespace hallmark {
 
-// The subject's session has a drafter: its operations are the ones that slice.
 Status AddSliceEqualsParentCases(const CaseSubject& subject, CaseRegistry& registry);
 
 }  // namespace hallmark

@@ -28,6 +28,10 @@ std::string ModelUnderTest() {
   return EnvironmentOr("HALLMARK_MODEL", GoldenPath("models/scribe-11m-exl3"));
 }
 
-std::string DrafterUnderTest() { return EnvironmentOr("HALLMARK_DRAFTER", ""); }
+std::string DrafterUnderTest() {
+  // The golden drafter was made for the golden model alone.
+  const bool golden = EnvironmentOr("HALLMARK_MODEL", "").empty();
+  return EnvironmentOr("HALLMARK_DRAFTER", golden ? GoldenPath("models/scribe-11m-dflash2") : "");
+}
 
 }  // namespace hallmark

@@ -17,7 +17,8 @@ std::string GoldenPath(std::string_view relative);
 // The checkpoint folder the vendor suites run on: HALLMARK_MODEL, else golden scribe-11m-exl3.
 std::string ModelUnderTest();
 
-// The drafter folder that goes with it: HALLMARK_DRAFTER, else empty (no drafter).
+// The drafter folder that goes with it: HALLMARK_DRAFTER, else the golden model's own, or empty (no
+// drafter) beside a HALLMARK_MODEL.
 std::string DrafterUnderTest();
 
 }  // namespace hallmark

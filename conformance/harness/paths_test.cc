@@ -33,8 +33,9 @@ TEST_F(Paths, EnvironmentMovesTheGoldenFolder) {
 
 TEST_F(Paths, VendorNamesTheModelAndDrafter) {
   EXPECT_EQ(ModelUnderTest(), GoldenPath("models/scribe-11m-exl3"));
-  EXPECT_EQ(DrafterUnderTest(), "");
+  EXPECT_EQ(DrafterUnderTest(), GoldenPath("models/scribe-11m-dflash2"));
   setenv("HALLMARK_MODEL", "m", 1);
+  EXPECT_EQ(DrafterUnderTest(), "");
   setenv("HALLMARK_DRAFTER", "d", 1);
   EXPECT_EQ(ModelUnderTest(), "m");
   EXPECT_EQ(DrafterUnderTest(), "d");
