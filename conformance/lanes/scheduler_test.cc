@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "conformance/lanes/fake_target.h"
+#include "engine/draft/copy_index.h"
 #include "engine/run/scheduler.h"
 
 namespace hallmark {
@@ -119,6 +120,8 @@ TEST_F(SchedulerOnFake, RefusesWhatCannotRunAndSaysWhy) {
   request.draft.window = -1;
   EXPECT_EQ(Refused(request).where.flag, "--window");
   request.draft = {.copy_match = -1};
+  EXPECT_EQ(Refused(request).where.flag, "--copy-match");
+  request.draft = {.copy_match = CopyIndex::kLongestMatch + 1};
   EXPECT_EQ(Refused(request).where.flag, "--copy-match");
   request = Request({1});
   request.prompt_chunk = -1;
@@ -262,7 +265,7 @@ TEST_F(SchedulerOnFake, AGuessThatCannotBeRunEndsNobody) {
   for (const StreamId id : ids) Expect(id, request);
 }
 
-// Three streams hold all pages; a kept state shares one that its stream must go on writing.
+// A kept state shares the only page there is, and its stream must go on writing it.
 TEST_F(SchedulerOnFake, AKeptStateGivesBackThePageItShares) {
   Open({.max_pages = 1}, {.kept_bytes = 100000});
   GenerateRequest request = Request({1, 2, 3}, 4);
@@ -287,6 +290,35 @@ TEST_F(SchedulerOnFake, AFailingStreamEndsAlone) {
   RunAll();
   EXPECT_FALSE(scheduler_->Take(one).has_value());
   EXPECT_GE(Expect(two, neighbour).peak_streams, 2);
+}
+
+// The shared pass fails, the neighbour is run again first, and its callback cancels the stream
+// whose id is at fault: that one is over, and must not be run to its error.
+TEST_F(SchedulerOnFake, AStreamCancelledWhileAFailedPassIsRunAgainKeepsWhatItDrew) {
+  FakeOptions fake;
+  GenerateRequest doomed = Request({1, 2}, 12);
+  doomed.draft = {.drafter = false, .copy_match = 0};
+  const auto serial = SerialReply(FakeTarget(fake), doomed, {});
+  ASSERT_TRUE(serial.has_value());
+  fake.call_breaker = serial->ids[3];
+  Open(fake);
+  size_t drawn = 0;
+  StreamId victim = 0;
+  GenerateRequest neighbour = Request({9, 8}, 20);
+  neighbour.draft = doomed.draft;
+  neighbour.on_token = [&](int32_t) {
+    if (drawn == 4) scheduler_->Cancel(victim);
+    return true;
+  };
+  doomed.on_token = [&](int32_t) { return ++drawn > 0; };
+  const StreamId first = Submit(neighbour);
+  victim = Submit(doomed);
+  RunAll();
+  const auto got = scheduler_->Take(victim);
+  ASSERT_TRUE(got.has_value()) << got.error().ToString();
+  EXPECT_EQ(got->stop, StopReason::kCancelled);
+  EXPECT_EQ(got->ids, std::vector<int32_t>(serial->ids.begin(), serial->ids.begin() + 4));
+  EXPECT_TRUE(scheduler_->Take(first).has_value());
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ std::vector<int32_t> CopyIndex::Find(int64_t min_match, int64_t max_ids) const {
   int64_t best_length = min_match - 1;
   const auto consider = [&](int64_t end) {
     const int64_t length = MatchLength(end);
-    if (length <= best_length && !(length == kLongestMatch && best_end == 0)) return;
+    if (length <= best_length) return;
     best_end = end;
     best_length = length;
   };

@@ -18,15 +18,14 @@ class CopyIndex {
   void Append(int32_t id);
 
   // What followed the earlier occurrence that shares the longest suffix with the ids appended so
-  // far, `min_match` (>= 1) ids at least; of equally long ones the latest. At most `max_ids` ids,
-  // which run on into the copy itself where it overlaps its source; empty when there is no match.
-  // Time: the earlier occurrences of the last three ids.
+  // far, `min_match` (1 .. kLongestMatch) ids at least; of equally long ones the latest. At most
+  // `max_ids` ids, which run on into the copy itself where it overlaps its source; empty when there
+  // is no match. Time: the earlier occurrences of the last three ids.
   std::vector<int32_t> Find(int64_t min_match, int64_t max_ids) const;
-
-  int64_t size() const { return static_cast<int64_t>(ids_.size()); }
 
  private:
   static constexpr int64_t kGram = 3;
+  int64_t size() const { return static_cast<int64_t>(ids_.size()); }
   uint64_t GramEndingAt(int64_t end) const;
   // Ids that end before `end` and before the whole alike, kLongestMatch at most.
   int64_t MatchLength(int64_t end) const;

@@ -40,7 +40,9 @@ RC_GTEST_PROP(CopyIndex, FindsWhatASearchEverywhereFinds, ()) {
   const auto letter = rc::gen::map(rc::gen::inRange(0, letters),
                                    [](int32_t n) { return n % 2 == 0 ? n : 0x7FFFFFF0 + n; });
   const auto ids = *rc::gen::resize(200, rc::gen::container<std::vector<int32_t>>(letter));
-  const int64_t min_match = *rc::gen::inRange<int64_t>(1, 12);
+  const int64_t min_match = *rc::gen::weightedOneOf<int64_t>(
+      {{9, rc::gen::inRange<int64_t>(1, 12)},
+       {1, rc::gen::inRange<int64_t>(12, CopyIndex::kLongestMatch + 1)}});
   const int64_t max_ids = *rc::gen::inRange<int64_t>(1, 20);
   CopyIndex index;
   for (const int32_t id : ids) {

@@ -22,9 +22,9 @@ struct DraftPolicy {
   // Use the session's drafter, where it has one.
   bool drafter = true;
   // Continue a repetition of the stream's own text when its last `copy_match` ids or more occurred
-  // before; 0: never. Absent: the model's default, 5, or 20 for the dense 27B (hidden size 5120,
-  // 64 layers), so that short matches do not preempt its drafter. A copy takes the place of the
-  // drafter's chain, from its first row on.
+  // before; 0: never; at most CopyIndex::kLongestMatch. Absent: the model's default, 5, or 20 for
+  // the dense 27B (hidden size 5120, 64 layers), so that short matches do not preempt its drafter.
+  // A copy takes the place of the drafter's chain, from its first row on.
   std::optional<int64_t> copy_match;
   // Drafts verified a round at most. Absent: as measured costs and acceptance advise.
   std::optional<int64_t> window;
