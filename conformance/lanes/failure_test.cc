@@ -195,5 +195,24 @@ TEST_F(Failures, AProductThatFailsEndsOneStreamAtMost) {
   EXPECT_LE(backend_->bytes_out, bytes_before + (int64_t{4} << 20));  // pages wait on their shelf
 }
 
+// The bound of kept states is worth what their bytes are.
+TEST_F(Failures, AKeptStateHoldsNoMoreThanItCounts) {
+  auto engine = Open();
+  ASSERT_TRUE(engine.has_value());
+  auto scheduler = Scheduler::Create(*engine->target, {}, {.kept_bytes = size_t{1} << 30});
+  ASSERT_TRUE(scheduler.has_value());
+  const int64_t bytes_before = backend_->bytes_out;
+  // One id of prompt, so that the reply's end is all that is kept and shares no page.
+  const GenerateRequest request{.prompt = {7},
+                                .max_tokens = 10,
+                                .ignore_stop = true,
+                                .draft = {.copy_match = 0, .window = 4}};
+  const auto run = RunOne(**scheduler, request);
+  ASSERT_TRUE(run.has_value());
+  EXPECT_GT(run->generation.drafted, 0);
+  ASSERT_EQ((*scheduler)->kept().count(), 1u);
+  EXPECT_LE(backend_->bytes_out - bytes_before, static_cast<int64_t>((*scheduler)->kept().bytes()));
+}
+
 }  // namespace
 }  // namespace hallmark

@@ -24,10 +24,12 @@ struct ModelTarget::State : TargetState {
   explicit State(Sequence sequence) : sequence(std::move(sequence)) {}
 
   int64_t position() const override { return sequence.position(); }
-  size_t bytes() const override {
-    return sequence.bytes() + (context ? context->bytes() : 0);  // windows are not kept
-  }
+  size_t bytes() const override { return sequence.bytes() + (context ? context->bytes() : 0); }
   Result<std::string> Digest() const override { return sequence.StateDigest(); }
+  void DropWindow() override {
+    window.reset();
+    tap_row = -1;
+  }
 
   Sequence sequence;
   std::optional<DraftContext> context;

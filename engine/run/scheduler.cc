@@ -65,8 +65,11 @@ Status Scheduler::Check(const GenerateRequest& request) const {
     return Fail(Code::kOutOfRange, "a state to keep after " + std::to_string(point) +
                                        " prompt ids, expected 1 to " + std::to_string(size));
   }
-  if (request.draft.copy_match.value_or(0) < 0) {
-    return Fail(Code::kOutOfRange, "expected 0 (no copies) or more ids", {.flag = "--copy-match"});
+  const int64_t gate = request.draft.copy_match.value_or(0);
+  if (gate < 0 || gate > CopyIndex::kLongestMatch) {
+    return Fail(Code::kOutOfRange,
+                "expected 0 (no copies) to " + std::to_string(CopyIndex::kLongestMatch) + " ids",
+                {.flag = "--copy-match"});
   }
   if (request.draft.window.value_or(0) < 0) {
     return Fail(Code::kOutOfRange, "expected 0 or more drafts a round", {.flag = "--window"});
@@ -242,6 +245,8 @@ void Scheduler::RunWindows(std::span<const StreamPtr> streams, std::span<const W
       return RunWindows(streams, {&bare, 1});
     }
     for (size_t i = 0; i < streams.size(); ++i) {
+      // The callback of one that went before may have cancelled it.
+      if (streams[i]->phase() == StreamPhase::kDone) continue;
       RunWindows(streams.subspan(i, 1), windows.subspan(i, 1));
     }
     return;
@@ -283,6 +288,7 @@ void Scheduler::Close(Stream& stream) {
     stream.generation().state_digest = *digest;
   }
   if (!stream.request().keep || kept_.max_bytes() == 0 || state->position() == 0) return;
+  state->DropWindow();
   const std::span<const int32_t> ids = stream.Ids(state->position());
   kept_.Keep({ids.begin(), ids.end()}, std::move(state));
 }

@@ -28,6 +28,9 @@ class TargetState {
   virtual size_t bytes() const = 0;
   // Equal iff every later token is decided alike.
   virtual Result<std::string> Digest() const = 0;
+  // Lets go of memory that only rows on their way need, rows that wait included; for a state that
+  // will be kept. Not counted in bytes().
+  virtual void DropWindow() {}
 };
 
 struct TargetSlice {
