@@ -94,9 +94,9 @@ TEST_F(ScribeDraftGolden, SlicedHeadGivesThePublishedProposals) {
   const auto unused = std::find(used.begin() + 1, used.end() - 1, false);
   ASSERT_NE(unused, used.end() - 1);
   const int64_t gap = (unused - used.begin()) * kStrip;
-  auto sliced = LoadDrafter(GoldenPath("models/scribe-11m-exl3"),
-                            GoldenPath("models/scribe-11m-dflash2"),
-                            {.vocabulary = {{0, gap}, {gap + kStrip, kVocab}}});
+  auto sliced =
+      LoadDrafter(GoldenPath("models/scribe-11m-exl3"), GoldenPath("models/scribe-11m-dflash2"),
+                  {.vocabulary = {{0, gap}, {gap + kStrip, kVocab}}});
   ASSERT_TRUE(sliced.has_value()) << sliced.error().ToString();
   ASSERT_EQ(sliced->drafter->vocabulary().size(), kVocab - kStrip);
   const Totals totals = RunGolden(*sliced, runs_, TapSource::kGolden);

@@ -91,6 +91,7 @@ Status DraftPass::Append(DraftContext& context, ConstRows taps) {
 }
 
 Status DraftPass::FusePending(DraftContext& context) {
+  static_assert(DraftContext::kPendingRows <= kMaxRows, "what waits is fused in one piece");
   const int64_t rows = context.pending();
   if (rows == 0) return {};
   Backend& backend = drafter_->backend();

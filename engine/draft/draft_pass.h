@@ -39,6 +39,7 @@ class DraftPass {
   static constexpr int64_t kMaxRows = 128;
   // Rows of logits computed at once: bounds the buffer (vocabularies are large).
   static constexpr int64_t kHeadRows = 16;
+  static_assert(DrafterConfig::kMaxBlock <= kMaxRows, "a block goes through at once");
 
   // `drafter` outlives the pass.
   static Result<DraftPass> Create(const Drafter& drafter);
@@ -66,7 +67,7 @@ class DraftPass {
   Status Convolve(const DrafterConvWeights& conv, int side, Rows x, Rows out);
   // out[request] from rows_.
   Status Select(std::span<const DraftRequest> requests, std::span<DraftProposal> out);
-  // The best columns of `first` .. `first + count` of rows_, or noisy choices where asked.
+  // columns_ and values_ of rows_; without a selector also drawn_, where noise is asked for.
   Status RankRows(std::span<const DraftRequest> requests);
   Status DrawRows(std::span<const DraftRequest> requests, int64_t first, ConstRows logits);
   Status WalkPaths(std::span<const DraftRequest> requests, std::span<DraftProposal> out);

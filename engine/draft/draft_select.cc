@@ -4,7 +4,6 @@
 // before it.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 
 #include "engine/backend/cpu/ref/blocked_sum.h"

@@ -64,7 +64,6 @@ class Drafter {
 
  private:
   friend class DraftPass;
-  friend class DraftContext;
   Drafter() = default;
   Status LoadWeights(const DrafterInventory& inventory, const DrafterOptions& options);
 

@@ -47,7 +47,6 @@ class KvPool {
 
   Backend& backend() const { return *backend_; }
   KvType type() const { return options_.type; }
-  int64_t max_pages() const { return options_.max_pages; }
   int64_t pages_held() const;  // by all holders together
   size_t page_bytes() const { return layers_ * layer_bytes_; }
   // Where attention layer `layer` (counted among attention layers) begins in a page.

@@ -102,8 +102,9 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
     return Fail(Code::kOutOfRange, "expected 0 (as memory allows) or more positions",
                 {.flag = "--context"});
   }
+  const int64_t part = options.context % kKvPageTokens == 0 ? 0 : 1;
   const KvPoolOptions pages{.type = options.kv,
-                            .max_pages = (options.context + kKvPageTokens - 1) / kKvPageTokens,
+                            .max_pages = options.context / kKvPageTokens + part,
                             .poison = options.poison_pages};
   impl->target = TRY(ModelTarget::Create(*impl->model, impl->drafter.get(), pages, info));
   impl->scheduler =
