@@ -86,7 +86,7 @@ class Stream {
   std::vector<int32_t> window_;
   int64_t window_start_ = 0;  // position of its first id
   LandingChance draft_chance_{0.5};
-  LandingChance copy_chance_{0.8};
+  LandingChance copy_chance_{0.6};
   Generation generation_;
   std::optional<Error> error_;
   std::chrono::steady_clock::time_point mark_;  // start, then end of the prompt

@@ -2,13 +2,14 @@
 #include "engine/run/window_planner.h"
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 namespace hallmark {
 namespace {
 
-constexpr double kForget = 0.15;      // weight of the newest measurement
-constexpr double kTrialShare = 0.04;  // of decoding time that trials may lose
+constexpr double kForget = 0.15;       // weight of the newest outcome or draft
+constexpr double kRemember = 0.97;     // what is left of a pass's weight after one more
+constexpr double kTrialShare = 0.025;  // of decoding time that trials may lose
 // Before a cost is known: a row more adds a tenth of the first row, a draft costs a row.
 constexpr double kRowShare = 0.1;
 
@@ -23,8 +24,15 @@ void LandingChance::Learn(int64_t landed, int64_t guesses) {
 }
 
 void WindowPlanner::LearnPass(int64_t rows, double seconds) {
-  const auto [place, fresh] = pass_seconds_.emplace(rows, seconds);
-  if (!fresh) place->second = Blend(place->second, seconds, kForget);
+  // A pass that something else held up must not decide the fit for long.
+  if (passes_.weight > 4.0) seconds = std::min(seconds, 2.0 * PassSeconds(rows));
+  const double x = static_cast<double>(rows);
+  const auto add = [](double& sum, double term) { sum = sum * kRemember + term; };
+  add(passes_.weight, 1.0);
+  add(passes_.rows, x);
+  add(passes_.seconds, seconds);
+  add(passes_.rows_rows, x * x);
+  add(passes_.rows_seconds, x * seconds);
 }
 
 void WindowPlanner::LearnDraft(double seconds) {
@@ -40,19 +48,18 @@ void WindowPlanner::LearnRound(double seconds, int64_t tokens, int64_t streams, 
 }
 
 double WindowPlanner::PassSeconds(int64_t rows) const {
-  if (pass_seconds_.empty()) return 1.0 + kRowShare * static_cast<double>(rows - 1);
-  const auto above = pass_seconds_.lower_bound(rows);
-  if (above != pass_seconds_.end() && above->first == rows) return above->second;
-  if (above != pass_seconds_.end() && above != pass_seconds_.begin()) {  // between two
-    const auto below = std::prev(above);
-    const double share =
-        static_cast<double>(rows - below->first) / static_cast<double>(above->first - below->first);
-    return Blend(below->second, above->second, share);
+  const double x = static_cast<double>(rows);
+  if (passes_.weight == 0.0) return 1.0 + kRowShare * (x - 1.0);
+  const double mean_rows = passes_.rows / passes_.weight;
+  const double mean_seconds = passes_.seconds / passes_.weight;
+  const double spread = passes_.rows_rows / passes_.weight - mean_rows * mean_rows;
+  // As long as all passes were of one width, the slope is a guess.
+  double slope = kRowShare * mean_seconds / (1.0 + kRowShare * (mean_rows - 1.0));
+  if (spread > 1e-3) {
+    slope = (passes_.rows_seconds / passes_.weight - mean_rows * mean_seconds) / spread;
   }
-  // Beyond what was measured: the nearest measurement, a share of its row cost for each row more.
-  const auto nearest = above == pass_seconds_.end() ? std::prev(above) : above;
-  const double base = nearest->second / (1.0 + kRowShare * static_cast<double>(nearest->first - 1));
-  return base * (1.0 + kRowShare * static_cast<double>(rows - 1));
+  slope = std::max(slope, 0.0);
+  return std::max(mean_seconds + slope * (x - mean_rows), 0.1 * mean_seconds);
 }
 
 double WindowPlanner::DraftSeconds() const {

@@ -11,7 +11,6 @@
 #define HALLMARK_ENGINE_RUN_WINDOW_PLANNER_H_
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -54,8 +53,11 @@ class WindowPlanner {
   double DraftSeconds() const;
   bool TrialAllowed(double cost) const;
 
-  std::map<int64_t, double> pass_seconds_;  // by rows
-  double draft_seconds_ = 0.0;              // 0: never measured
+  // Sums over passes for the fit, each pass weighing less with every later one.
+  struct {
+    double weight = 0.0, rows = 0.0, seconds = 0.0, rows_rows = 0.0, rows_seconds = 0.0;
+  } passes_;
+  double draft_seconds_ = 0.0;  // 0: never measured
   double decode_seconds_ = 0.0;
   double trial_loss_ = 0.0;  // seconds drafting cost beyond what its tokens were worth
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// hallmark bench cpu: the speed of this machine's CPU backend, measured only after its bits were
-// found right.
+// hallmark bench: the speed of this machine's CPU backend and of drafting on it, measured only
+// where bits and ids are right.
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
@@ -11,7 +11,9 @@
 #include "conformance/harness/paths.h"
 #include "engine/base/json.h"
 #include "tools/bench/cpu_linear.h"
+#include "tools/bench/lanes.h"
 #include "tools/hallmark/command.h"
+#include "tools/hallmark/prompts.h"
 #include "tools/hallmark/report.h"
 
 namespace hallmark {
@@ -21,6 +23,9 @@ constexpr int64_t kTokens = 128;
 
 struct BenchFlags {
   std::string directory;
+  std::optional<std::string> prompts;
+  EngineFlags engine;
+  DraftFlags draft;
 };
 
 struct Speed {
@@ -59,6 +64,39 @@ Result<int> BenchCpu(const BenchFlags& flags) {
   return PrintText(text);
 }
 
+Result<int> BenchLanes(const BenchFlags& flags) {
+  SessionOptions options = TRY(ParseEngineFlags(flags.engine));
+  TRY(ParseDraftFlags(flags.draft, options));
+  std::string directory = flags.directory;
+  PromptFlags prompts{.file = flags.prompts};
+  if (directory.empty()) {
+    directory = GoldenPath("models/scribe-11m-exl3");
+    if (options.drafter.empty()) options.drafter = GoldenPath("models/scribe-11m-dflash2");
+    if (!prompts.file) prompts.file = directory + "/prompts.json";
+  }
+  TRY(CheckDirectory(directory));
+  if (options.drafter.empty()) {
+    return Fail(Code::kOutOfRange, "found no drafter, expected the one to measure",
+                {.flag = "--drafter"});
+  }
+  if (!prompts.file) {
+    return Fail(Code::kOutOfRange, "found no prompts, expected a file of them",
+                {.flag = "--prompts"});
+  }
+  const std::vector<Prompt> read = TRY(ReadPrompts(prompts));
+  Progress progress;
+  progress.Show("opening " + directory);
+  const std::unique_ptr<Session> session = TRY(Session::Open(directory, options));
+  LaneBenchOptions bench;
+  for (const Prompt& prompt : read) {
+    bench.prompts.push_back(TRY(PromptIds(prompt, false, directory, *session)));
+  }
+  progress.Show("running each prompt with and without drafts");
+  const Json result = TRY(RunLaneBench(*session, bench));
+  progress.Clear();
+  return PrintText(LaneBenchText(result));
+}
+
 }  // namespace
 
 void AddBenchCommand(CLI::App& program, CommandRun& run) {
@@ -70,13 +108,31 @@ void AddBenchCommand(CLI::App& program, CommandRun& run) {
   cpu->add_option("DIR", flags->directory,
                   "The checkpoint to decode with [the golden scribe model]")
       ->type_name("");
+  CLI::App* lanes = command->add_subcommand(
+      "lanes", "Decoding with drafts and copies over decoding without, the same ids in both");
+  lanes->add_option("DIR", flags->directory, "The checkpoint [the golden scribe model]")
+      ->type_name("");
+  AddTextFlag(*lanes, "--prompts", flags->prompts,
+              "The prompts: one a line, or a .json array [those of the golden model]")
+      ->type_name("FILE");
+  AddDraftFlags(*lanes, flags->draft);
+  AddEngineFlags(*lanes, flags->engine);
   const char* footer =
       "Close other programs first: speeds are an observation of this machine at this moment.\n\n"
       "Examples:\n"
       "  hallmark bench cpu\n"
-      "  hallmark bench cpu DIR";
+      "  hallmark bench cpu DIR\n"
+      "  hallmark bench lanes\n"
+      "  hallmark bench lanes DIR --drafter DRAFTER --prompts prompts.txt";
   command->footer(footer);
   cpu->footer(footer);
+  lanes->footer(footer);
+  lanes->callback([flags, &run] {
+    run = [flags] {
+      const Result<int> code = BenchLanes(*flags);
+      return code.has_value() ? *code : ReportError(code.error(), false);
+    };
+  });
   cpu->callback([flags, &run] {
     run = [flags] {
       const Result<int> code = BenchCpu(*flags);
