@@ -10,6 +10,11 @@
 #include "engine/run/session.h"
 
 namespace hallmark {
+namespace {
+
+constexpr int64_t kWindow = 4;
+
+}  // namespace
 
 const std::vector<LaneSampling>& LaneSamplings() {
   static const std::vector<LaneSampling> samplings = {
@@ -87,13 +92,14 @@ GenerateRequest LaneRuns::Request(std::vector<int32_t> prompt, const std::string
   request.max_tokens = tokens;
   request.sampling = LaneSamplingOf(sampling);
   request.ignore_stop = true;
+  request.draft.window = kWindow;
   return request;
 }
 
 Result<const LaneRun*> LaneRuns::Serial(const GenerateRequest& request) {
   const SamplingParams& params = request.sampling;
-  auto key =
-      std::tuple(request.prompt, params.temperature, params.top_k, params.seed, request.max_tokens);
+  Key key{request.prompt, params.temperature, params.top_k,      params.top_p,
+          params.min_p,   params.seed,        request.max_tokens};
   auto found = serial_.find(key);
   if (found == serial_.end()) {
     LaneRun run = TRY(RunOne(*NewScheduler(target()), SerialOf(request)));
@@ -105,6 +111,9 @@ Result<const LaneRun*> LaneRuns::Serial(const GenerateRequest& request) {
 void CompareLaneRuns(const LaneRun& serial, const LaneRun& run, uint64_t vocab,
                      const std::string& where, BitsRow& row) {
   row.Compare<int32_t>(serial.generation.ids, run.generation.ids, where + ": the ids");
+  if (run.generation.draft_error) {
+    row.Refuse(where + ": the drafter failed: " + run.generation.draft_error->message);
+  }
   row.CompareDigests(serial.generation.state_digest, run.generation.state_digest, 0,
                      where + ": the state after the reply");
   if (serial.logit_digests.size() != run.logit_digests.size()) {

@@ -55,7 +55,8 @@ class LaneRuns {
   const std::vector<int32_t>& stop_ids() const;
   std::unique_ptr<Scheduler> NewScheduler(Target& target, size_t kept_bytes = 0) const;
 
-  // A request that draws `tokens` ids past every stop id.
+  // A request that draws `tokens` ids past every stop id, in windows of a fixed width: what a case
+  // goes through must not hang on how fast the machine is.
   GenerateRequest Request(std::vector<int32_t> prompt, const std::string& sampling,
                           int64_t tokens) const;
   // The serial run of it. The pointer lives as long as this object.
@@ -63,7 +64,9 @@ class LaneRuns {
 
  private:
   CaseSubject subject_;
-  std::map<std::tuple<std::vector<int32_t>, double, int64_t, uint64_t, int64_t>, LaneRun> serial_;
+  // Prompt; temperature, top-k, top-p, min-p, seed; tokens.
+  using Key = std::tuple<std::vector<int32_t>, double, int64_t, double, double, uint64_t, int64_t>;
+  std::map<Key, LaneRun> serial_;
 };
 
 // Compares ids, logits and state of `run` with the serial one's, named `where`, into `row`.

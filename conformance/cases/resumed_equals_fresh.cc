@@ -31,7 +31,7 @@ Result<Row> CompareArms(LaneRuns& runs, Scheduler& warm, const GenerateRequest& 
   GenerateRequest cold = request;
   cold.resume = cold.keep = false;
   cold.prompt_chunk = 33;  // other cuts than the resumed arm's
-  cold.draft = {.drafter = false, .copy_match = 0};
+  cold.draft = {.drafter = false, .copy_match = 0, .window = 0};
   const std::unique_ptr<Scheduler> keeps_nothing = runs.NewScheduler(runs.target());
   const LaneRun again = TRY(RunOne(*keeps_nothing, cold));
   const LaneRun resumed = TRY(RunOne(warm, request));
@@ -75,7 +75,7 @@ Result<Row> AfterReply(LaneRuns& runs, int64_t tail) {
   const std::vector<int32_t> more = RulePrompt(drawable, tail - 1, kSeed + 2);
   prompt.insert(prompt.end(), more.begin(), more.end());
   GenerateRequest next = runs.Request(prompt, "greedy", kTokens);
-  next.draft = {.drafter = false, .copy_match = 0};
+  next.draft = {.drafter = false, .copy_match = 0, .window = 0};
   Row row = TRY(CompareArms(runs, *warm, next, static_cast<int64_t>(text.size()) - 1));
   row.counts["accepted"] = static_cast<uint64_t>(drafted.generation.accepted);
   return row;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/cases/windows.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
