@@ -2,6 +2,7 @@
 // hallmark draft: what a drafter proposes after given ids, and the rows it proposes it from, as a
 // safetensors file. For comparing drafters; generating with one is `hallmark run --drafter`.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
 #include <memory>
 

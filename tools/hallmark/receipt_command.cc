@@ -44,7 +44,7 @@ Result<int> Run(const ReceiptFlags& flags) {
   options.poison_pages = true;  // a key that was never stored must not pass for one
   Progress progress;
   progress.Show("opening " + flags.directory);
-  const std::unique_ptr<Session> session = TRY(Session::Open(flags.directory, options));
+  const std::unique_ptr<Session> session = TRY(OpenSession(flags.directory, options));
   const IssuedReceipt issued = TRY(
       IssueReceipt(*session, {.level = *level,
                               .golden = GoldenPath(""),
