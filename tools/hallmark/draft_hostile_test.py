@@ -119,6 +119,12 @@ class Flags(Hostile):
             for value in values:
                 self.check_flag(2, "out_of_range", flag, flag, value)
 
+    def test_a_receipt_names_the_flag_too(self):
+        out = self.path("receipts")
+        done = run("receipt", SCRIBE, "--drafter", DRAFTER, "--draft-vocab", "0:4097", "--out", out)
+        self.check_refused(done, 2, "out_of_range", "--draft-vocab")
+        self.assertFalse(os.path.exists(out))
+
     def test_flags_that_would_do_nothing(self):
         self.check_flag(2, "out_of_range", "--no-draft", "--no-draft")
         self.check_flag(2, "out_of_range", "--drafter-weights", "--drafter-weights", "4bit")
