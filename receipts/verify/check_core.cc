@@ -45,6 +45,52 @@ void CheckFileList(const Json& list, const std::string& pointer, Findings& findi
                  Text(list["sha256"]));
 }
 
+// What the row of the whole checkpoint counted lies in its shards, and a file without a byte has
+// the digest of nothing.
+void CheckSizes(const Receipt& receipt, const std::string& list, Findings& findings) {
+  const std::string pointer = "/predicate/core/" + list + "/files";
+  const Json& files = (*receipt.core)[list]["files"];
+  unsigned __int128 in_shards = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const uint64_t bytes = files[i]["bytes"].get<uint64_t>();
+    if ((bytes == 0) != (Text(files[i]["sha256"]) == Sha256Hex(""))) {
+      findings.Add("file-bytes", Below(pointer, i) + "/bytes", "the size of what has this digest",
+                   std::to_string(bytes));
+    }
+    if (Text(files[i]["name"]).ends_with(".safetensors")) in_shards += bytes;
+  }
+  const auto row = receipt.by_name.find("format-accept/checkpoint");
+  if (list != "checkpoint" || row == receipt.by_name.end()) return;
+  const Json& counts = (*row->second->json)["counts"];
+  if (row->second->outcome != Outcome::kPass || !counts.contains("bytes")) return;
+  if (counts["bytes"].get<uint64_t>() > in_shards) {
+    findings.Add("file-bytes", pointer, "shards of " + counts["bytes"].dump() + " bytes or more",
+                 "smaller ones");
+  }
+}
+
+// A receipt with a drafter says how it drafted; one without did not.
+void CheckSettings(const Receipt& receipt, Findings& findings) {
+  constexpr char kAt[] = "/predicate/core/settings";
+  const Json& settings = (*receipt.core)["settings"];
+  const bool drafts = receipt.core->contains("drafter");
+  findings.Equal("settings-drafter", std::string(kAt) + "/drafting",
+                 drafts ? "fixed-window" : "off", Text(settings["drafting"]));
+  for (const char* member : {"draft_vocabulary", "drafter_weights"}) {
+    if (settings.contains(member) == drafts) continue;
+    findings.Add("settings-drafter", Below(kAt, member), drafts ? "a member" : "nothing",
+                 drafts ? "nothing" : Shown(settings[member]));
+  }
+  if (!settings.contains("draft_vocabulary")) return;
+  const Json& spans = settings["draft_vocabulary"];
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const uint64_t end = spans[i][1].get<uint64_t>();
+    if (spans[i][0].get<uint64_t>() < end && end <= INT32_MAX) continue;
+    findings.Add("settings-drafter", Below(std::string(kAt) + "/draft_vocabulary", i),
+                 "the first id of a span, and the one past its last", ShownText(spans[i].dump()));
+  }
+}
+
 void CheckMustPass(const Knowledge& knowledge, const Receipt& receipt, Findings& findings) {
   const Json& listed = (*receipt.core)["must_pass"];
   for (int rank = 0; rank <= receipt.rank; ++rank) {
@@ -187,9 +233,12 @@ void CheckCore(const Knowledge& knowledge, const Receipt& receipt, Findings& fin
                  ShownText(receipt.arithmetic));
   }
   CheckFileList(core["checkpoint"], "/predicate/core/checkpoint", findings);
+  CheckSizes(receipt, "checkpoint", findings);
   if (core.contains("drafter")) {
     CheckFileList(core["drafter"], "/predicate/core/drafter", findings);
+    CheckSizes(receipt, "drafter", findings);
   }
+  CheckSettings(receipt, findings);
   CheckMustPass(knowledge, receipt, findings);
   CheckVectors(knowledge, receipt, findings);
   CheckPrompts(knowledge, receipt, findings);

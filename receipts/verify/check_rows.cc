@@ -41,7 +41,6 @@ class RowCheck {
     CheckCounts();
     CheckBounds();
     if (rule_ == nullptr) return;
-    CheckRelations();
     if (rule_->per_row) CheckPerRow();
   }
 
@@ -145,34 +144,6 @@ class RowCheck {
     fill("{model}", row_.case_name.substr(0, row_.case_name.find_first_of("-,")));
     fill("{kv}", receipt_.kv);
     return id;
-  }
-
-  // Counts against the parameters in the case's name, "kept=100,tail=17", and each other.
-  void CheckRelations() {
-    for (const auto& [count, parameter] : rule_->parameters) {
-      const auto found = counts_.find(count);
-      if (found == counts_.end()) continue;  // a missing count has been told
-      const std::string wanted = ParameterOf(parameter);
-      if (found->dump() != wanted) {
-        Add("row-count-contradiction", Below("/counts", count),
-            parameter + "=" + ShownText(wanted) + " of the case's name", found->dump());
-      }
-    }
-    for (const auto& [less, more] : rule_->fewer) {
-      if (!counts_.contains(less) || !counts_.contains(more)) continue;
-      if (counts_[less].get<uint64_t>() >= counts_[more].get<uint64_t>()) {
-        Add("row-count-contradiction", Below("/counts", less),
-            "fewer than " + counts_[more].dump() + " " + more, counts_[less].dump());
-      }
-    }
-  }
-
-  std::string ParameterOf(const std::string& name) const {
-    const std::string text = "," + row_.case_name + ",";
-    const size_t at = text.find("," + name + "=");
-    if (at == std::string::npos) return "";
-    const size_t from = at + name.size() + 2;
-    return text.substr(from, text.find(',', from) - from);
   }
 
   // "linears,rows=16": 16 rows of each linear.
@@ -279,6 +250,7 @@ void CheckRows(const Knowledge& knowledge, const Receipt& receipt, Findings& fin
   CheckNames(knowledge, receipt, findings);
   for (const ReceiptRow& row : receipt.rows) RowCheck(knowledge, receipt, row, findings).Run();
   CheckAlike(knowledge, receipt, findings);
+  CheckRelations(knowledge, receipt, findings);
 }
 
 }  // namespace hallmark::verify

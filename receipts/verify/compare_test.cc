@@ -20,7 +20,7 @@ TEST(Compare, TheSameCoreIsEqualWhateverItsContext) {
   const Comparison comparison = CompareReceipts(Scribe().core(), other.core());
   EXPECT_EQ(comparison.result, Comparison::Result::kEqual);
   EXPECT_EQ(ExitCodeOf(comparison), 0);
-  EXPECT_EQ(comparison.core_sha256[0], Scribe().statement()["predicate"]["core_sha256"]);
+  EXPECT_EQ(Json(comparison.core_sha256[0]), Scribe().statement()["predicate"]["core_sha256"]);
 }
 
 TEST(Compare, RowsThatDifferAreListedWithBothSides) {
@@ -37,7 +37,7 @@ TEST(Compare, RowsThatDifferAreListedWithBothSides) {
   EXPECT_EQ(comparison.only_b, Texts{"text-exact/ids"});
   ASSERT_EQ(comparison.rows.size(), 1u);
   EXPECT_EQ(comparison.rows[0].name, "sampler-exact/draws");
-  EXPECT_EQ((*comparison.rows[0].b)["actual"], std::string(64, 'a'));
+  EXPECT_EQ((*comparison.rows[0].b)["actual"], Json(std::string(64, 'a')));
   EXPECT_NE(ComparisonText(comparison).find("aaaaaaaaaaaa"), std::string::npos);
 }
 

@@ -99,6 +99,26 @@ RowRule RowRuleOf(const Json& json) {
   if (json.contains("fewer")) {
     rule.fewer = json["fewer"].get<std::map<std::string, std::string>>();
   }
+  if (json.contains("at_most")) {
+    rule.at_most = json["at_most"].get<std::map<std::string, std::string>>();
+  }
+  if (json.contains("sums")) {
+    for (const Json& item : json["sums"]) {
+      rule.sums.push_back({.total = item.at("total").get<std::string>(),
+                           .parts = item.at("parts").get<std::vector<std::string>>(),
+                           .more = item.value("more", uint64_t{0}),
+                           .exact = item.value("exact", true)});
+    }
+  }
+  if (json.contains("quotients")) {
+    for (const Json& item : json["quotients"]) {
+      rule.quotients.push_back({.of = item.at("of").get<std::string>(),
+                                .by = item.at("by").get<std::string>(),
+                                .parameter = item.value("parameter", ""),
+                                .alike = item.value("alike", "")});
+    }
+  }
+  rule.same_digest = json.value("same_digest", "");
   rule.alike = json.value("alike", "");
   rule.per_row = json.value("per_row", false);
   return rule;

@@ -47,6 +47,23 @@ struct CountBound {
   std::string tolerance;  // register id; {model} is a model's first word, {kv} the cache type
 };
 
+// A count that others add up to: `total` is `more` and the sum of `parts`, or at least that. A part
+// "=name" is the parameter of the case's name.
+struct CountSum {
+  std::string total;
+  std::vector<std::string> parts;
+  uint64_t more = 0;
+  bool exact = true;
+};
+
+// A count that is a multiple of another.
+struct CountQuotient {
+  std::string of;
+  std::string by;
+  std::string parameter;  // of the case's name, which the quotient is; empty: it is nobody's
+  std::string alike;      // passed rows of one word have one quotient; empty: its own
+};
+
 // What a row of some cases must hold beyond its shape.
 struct RowRule {
   std::string clause;
@@ -58,7 +75,13 @@ struct RowRule {
   std::string alike;  // passed rows of one word compare the same thing: same digests, same counts
   std::map<std::string, std::string> parameters;  // count to the parameter of the case it equals
   std::map<std::string, std::string> fewer;       // count to the count it must stay below
-  bool per_row = false;                           // "rows=N" in the case's name: counts grow with N
+  std::map<std::string, std::string> at_most;     // count to the count it must not exceed
+  std::vector<CountSum> sums;
+  std::vector<CountQuotient> quotients;
+  // Passed rows of one text have one digest. {name} is a parameter of the case, {a+b} the sum of
+  // two; empty: digests of other rows say nothing.
+  std::string same_digest;
+  bool per_row = false;  // "rows=N" in the case's name: counts grow with N
 };
 
 // What a published receipt holds for one golden model and one setting.

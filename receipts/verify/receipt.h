@@ -47,6 +47,8 @@ Receipt ReadClaims(const Knowledge& knowledge, const Json& statement);
 // Each adds what contradicts the receipt itself, the embedded documents or the pins.
 void CheckCore(const Knowledge& knowledge, const Receipt& receipt, Findings& findings);
 void CheckRows(const Knowledge& knowledge, const Receipt& receipt, Findings& findings);
+// A part of CheckRows.
+void CheckRelations(const Knowledge& knowledge, const Receipt& receipt, Findings& findings);
 void CheckPins(const Knowledge& knowledge, const Receipt& receipt, Findings& findings);
 void CheckContext(const Receipt& receipt, Findings& findings);
 
