@@ -39,7 +39,7 @@ void RunHistory(LaneCounts& counts) {
         return now += static_cast<double>(ticks.Below(9));
       }};
   FakeTarget target(options);
-  const std::vector<int32_t> stop_ids = {kStopId};
+  const std::vector<int32_t> stop_ids(1, kStopId);
   {
     LaneWorld world(
         target, stop_ids, scheduler,

@@ -12,8 +12,6 @@
 namespace hallmark {
 namespace {
 
-constexpr Level kLevels[] = {Level::kL0, Level::kL1, Level::kL2};
-
 // Rows that pass for every case of the levels up to `level`.
 std::vector<Row> AllPassing(Level level) {
   std::vector<Row> rows;
