@@ -2,6 +2,7 @@
 #include "conformance/draft/draft_golden.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
@@ -16,7 +17,11 @@ namespace {
 Result<DraftGoldenRun> ReadBlock(const SafetensorsFile& file, const std::string& key) {
   const std::string peer = file.Find("peer_rows" + key) != nullptr ? "peer_" : "";
   DraftGoldenRun run;
-  run.anchor = TRY(ReadGoldenTensor<int32_t>(file, "anchor" + key)).at(0);
+  const auto anchor = TRY(ReadGoldenTensor<int32_t>(file, "anchor" + key));
+  if (anchor.size() != 1) {
+    return Fail(Code::kMalformed, "expected one id", {.tensor = "anchor" + key});
+  }
+  run.anchor = anchor[0];
   run.rows = TRY(ReadGoldenTensor<float>(file, peer + "rows" + key));
   run.draft = TRY(ReadGoldenTensor<int32_t>(file, peer + "draft" + key));
   if (file.Find("margin" + key) != nullptr) {
@@ -57,7 +62,10 @@ Status ReadFile(const std::string& path, std::span<const int32_t> given,
       run.taps = TRY(ReadGoldenTensor<float>(file, "taps" + key));
     } else {
       run.name = "F" + key;
-      run.length = std::stoll(key);
+      const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), run.length);
+      if (error != std::errc() || end != key.data() + key.size() || run.length < 0) {
+        return Fail(Code::kMalformed, "expected anchor and a number of ids", tensor.where());
+      }
       if (run.length < static_cast<int64_t>(ids.size())) {
         run.ids.assign(ids.begin(), ids.begin() + run.length);
       }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoint: a folder with config.json and one model.safetensors, or shards under an index, opened
-// and held against each other. Not what the tensors are for: that is inventory.h. Clauses:
-// format-accept, format-reject. The index is the authority: a tensor or file that it and the folder
-// do not agree on is refused, each disagreement with its own message. Data pages are not read.
+// Checkpoint: the folder of a model (checkpoint_folder.h) with its geometry, quantization and stop
+// ids read and held against each other. Not what the tensors are for: that is inventory.h. Clauses:
+// format-accept, format-reject. Data pages are not read.
 #ifndef HALLMARK_ENGINE_FORMAT_CHECKPOINT_H_
 #define HALLMARK_ENGINE_FORMAT_CHECKPOINT_H_
 
