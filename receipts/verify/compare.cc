@@ -16,11 +16,13 @@ namespace {
 
 constexpr std::array<const char*, 3> kWords = {"equal", "differs", "not comparable"};
 
+std::string NameOf(const Json& row) {
+  return row["clause"].get<std::string>() + "/" + row["case"].get<std::string>();
+}
+
 std::map<std::string, const Json*> RowsOf(const Json& core) {
   std::map<std::string, const Json*> rows;
-  for (const Json& row : core["rows"]) {
-    rows[row["clause"].get<std::string>() + "/" + row["case"].get<std::string>()] = &row;
-  }
+  for (const Json& row : core["rows"]) rows[NameOf(row)] = &row;
   return rows;
 }
 
@@ -60,6 +62,14 @@ Result<Json> ReadCore(const Knowledge& knowledge, const std::string& name, std::
   findings.Equal("core-digest", "/predicate/core_sha256",
                  Sha256Hex(CanonicalJson(predicate["core"])),
                  predicate["core_sha256"].get_ref<const std::string&>());
+  // Two rows of one name could not be told apart.
+  std::set<std::string> rows;
+  const Json& list = predicate["core"]["rows"];
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (rows.insert(NameOf(list[i])).second) continue;
+    findings.Add("row-duplicate", Below("/predicate/core/rows", i), "each case once",
+                 ShownText(NameOf(list[i])));
+  }
   if (!findings.empty()) return Refuse(findings, name);
   return predicate["core"];
 }

@@ -236,9 +236,28 @@ class Diff(Case):
         self.refused("diff", ONE, self.write("x.intoto.jsonl", "{}\n"), code=3,
                      words="malformed: not a sound receipt: unknown-statement-type")
         self.refused("diff", ONE, self.path("none"), code=3, words="not_found: ")
+        # Both have one name, so the folder must say which is meant.
+        other = self.write(os.path.basename(ONE), "{}\n")
+        self.refused("diff", ONE, other, code=3, words="malformed: .*" + re.escape(other))
+
+    def test_rows_of_one_name_are_not_compared(self):
+        statement = read(ONE)
+        core = statement["predicate"]["core"]
+        core["rows"].insert(0, dict(core["rows"][0], outcome="fail", detail="why"))
+        statement["predicate"]["core_sha256"] = digest(core)
+        text = json.dumps(statement, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        self.refused("diff", ONE, self.write("twice.intoto.jsonl", text + "\n"), code=3,
+                     words="malformed: .*row-duplicate")
 
 
 class Sign(Case):
+    def contents(self):
+        found = {}
+        for name in os.listdir(self.folder):
+            with open(self.path(name), "rb") as file:
+                found[name] = file.read()
+        return found
+
     def test_keys_envelopes_and_their_judgement(self):
         code, shown, _ = run("keygen", "--out", self.path("mine"))
         self.assertEqual(code, 0, shown)
@@ -260,7 +279,48 @@ class Sign(Case):
         self.refused("verify", envelope, "--public-key", self.path("mine.key"), code=2,
                      words="malformed: .*--public-key")
         os.chmod(self.path("mine.key"), 0o644)
-        self.refused("sign", receipt, "--key", self.path("mine.key"), code=1, words="unsupported: ")
+        self.refused("sign", receipt, "--key", self.path("mine.key"), code=2,
+                     words="unsupported: .*--key")
+
+    def test_a_key_that_is_none_is_a_fault_of_the_flag(self):
+        receipt = shutil.copy(ONE, self.folder)
+        run("keygen", "--out", self.path("mine"))
+        with open(self.path("mine.key"), encoding="utf-8") as file:
+            line = file.read()
+        for text in ("", line[:-1], line + "\n", line.replace(" ", "  "), line[:-5] + "\n",
+                     line.replace("\n", "\r\n"), line.replace("secret", "public"), "x" * 10000):
+            os.chmod(self.write("bad.key", text), 0o600)
+            self.refused("sign", receipt, "--key", self.path("bad.key"), code=2,
+                         words="malformed: .*--key")
+        self.refused("sign", receipt, "--key", self.path("none"), code=2,
+                     words="not_found: .*--key")
+        self.assertEqual(sorted(os.listdir(self.folder)),
+                         [os.path.basename(ONE), "bad.key", "mine.key", "mine.pub"])
+
+    def test_a_key_without_a_name_is_not_made(self):
+        for name in ("", "./", self.path("")):
+            code, shown, errors = run("keygen", "--out", name, cwd=self.folder)
+            self.assertEqual((code, shown), (2, ""))
+            self.assertRegex(errors, "out_of_range: .*--out")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_no_input_is_written_over(self):
+        run("keygen", "--out", self.path("mine"))
+        receipt = shutil.copy(ONE, self.folder)
+        key = self.path("mine.key")
+        os.symlink(key, self.path("link.dsse.json"))
+        before = self.contents()
+        for out in (key, receipt, self.path("envelope.json"), self.path("link.dsse.json")):
+            self.refused("sign", receipt, "--key", key, "--out", out, code=2,
+                         words="out_of_range: .*--out")
+        for out in (receipt, self.path("mine.pub")):
+            self.refused("verify", receipt, "--public-key", self.path("mine.pub"), "--out", out,
+                         code=2, words="out_of_range: .*--out")
+        model = shutil.copytree(f"{SOURCE}/golden/models/prism-exl3", self.path("model"))
+        self.refused("verify", receipt, "--checkpoint", model, "--out",
+                     os.path.join(model, "config.json"), code=2, words="out_of_range: .*--out")
+        shutil.rmtree(model)
+        self.assertEqual(self.contents(), before)
 
     def test_only_receipts_are_signed(self):
         run("keygen", "--out", self.path("mine"))

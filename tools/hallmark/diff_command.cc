@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // hallmark diff: two receipts side by side.
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -21,9 +20,9 @@ struct DiffFlags {
 
 Result<Json> CoreOf(const std::string& path) {
   const MappedFile file = TRY(MappedFile::Open(path));
-  const std::string name = std::filesystem::path(path).filename().string();
+  // By its whole path: two receipts that agree have one name.
   return verify::ReadCore(
-      verify::BuiltInKnowledge(), name,
+      verify::BuiltInKnowledge(), path,
       {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
 }
 

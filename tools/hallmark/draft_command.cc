@@ -55,6 +55,7 @@ Status WriteProposal(const ProposalFlags& flags) {
   Progress progress;
   progress.Show("opening " + flags.directory);
   const std::unique_ptr<Session> session = TRY(OpenSession(flags.directory, options));
+  TRY(CheckOutputApart(flags.out, *session));
   TRY(CheckIds(ids, *session));
   TRY(CheckIds({anchor}, *session, {.flag = "--anchor"}));
   progress.Show("running " + std::to_string(ids.size()) + " ids");

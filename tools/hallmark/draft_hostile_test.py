@@ -191,6 +191,19 @@ class PromptFiles(Hostile):
     def test_text_that_is_not_utf8(self):
         self.check_file(b"one\n\xff\xfe\n", "malformed", byte=4)
 
+    def test_a_byte_order_mark_is_none_of_the_first_prompt(self):
+        self.check_file(b"\xef\xbb\xbf", "out_of_range")
+        self.check_file(b"\xef\xbb\xbf\r\nsecond\r\n", "out_of_range", byte=3)
+        replies = []
+        for mark in (b"", b"\xef\xbb\xbf"):
+            with open(self.path("p.txt"), "wb") as file:
+                file.write(mark + b"In the beginning\n\xef\xbb\xbfsecond\n")
+            done = run("run", SCRIBE, "--prompts", self.path("p.txt"), "--max-tokens", "8", "--json")
+            self.assertEqual(done.returncode, 0)
+            replies.append([(reply["ids"], reply["prompt_tokens"])
+                            for reply in json.loads(done.stdout)["replies"]])
+        self.assertEqual(*replies)
+
     def test_a_file_that_cannot_be_read(self):
         self.check_refused(run("run", SCRIBE, "--prompts", self.path("nowhere")), 2, "not_found",
                            "--prompts", "nowhere")

@@ -13,6 +13,8 @@
 
 #include "engine/backend/cpu/parallel.h"
 #include "engine/backend/cpu/tier.h"
+#include "engine/format/checkpoint.h"
+#include "engine/format/drafter_inventory.h"
 #include "engine/model/model.h"
 
 namespace hallmark {
@@ -203,6 +205,33 @@ Status CheckOutputFile(const std::string& path) {
   return Fail(Code::kIo,
               "the folder of the output cannot be written: " + std::string(std::strerror(errno)),
               {.file = path});
+}
+
+Status CheckOutputApart(const std::string& path, std::span<const std::string> inputs) {
+  std::error_code none;
+  const fs::path place = fs::canonical(path, none);
+  if (none) return {};  // not there yet
+  for (const std::string& input : inputs) {
+    const bool inside = fs::is_directory(input, none);
+    if (!fs::equivalent(inside ? place.parent_path() : place, input, none)) continue;
+    return Fail(Code::kOutOfRange, "this file is read by the command, expected another to write",
+                {.file = path, .flag = "--out"});
+  }
+  return {};
+}
+
+Status CheckOutputApart(const std::string& path, const Session& session) {
+  std::vector<std::string> inputs;
+  const auto add = [&](std::span<const CheckpointFile> files) {
+    for (const CheckpointFile& file : files) inputs.push_back(file.path);
+  };
+  add(session.checkpoint().shards());
+  add(session.checkpoint().files());
+  if (const DrafterCheckpoint* drafter = session.drafter_checkpoint()) {
+    add(drafter->shards());
+    add(drafter->files());
+  }
+  return CheckOutputApart(path, inputs);
 }
 
 }  // namespace hallmark

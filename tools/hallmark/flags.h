@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,11 +49,25 @@ Status ParseDraftFlags(const DraftFlags& flags, SessionOptions& options);
 Result<std::unique_ptr<Session>> OpenSession(const std::string& directory,
                                              const SessionOptions& options);
 
+// What a flag names is the user's word: an error about it names the flag.
+template <typename T>
+Result<T> NameFlag(Result<T> result, const char* flag) {
+  if (result.has_value()) return result;
+  Error error = std::move(result).error();
+  error.where.flag = flag;
+  return Fail(std::move(error));
+}
+
 // kNotFound when `directory` is no folder that is there: a wrong argument, not a bad checkpoint.
 Status CheckDirectory(const std::string& directory, const char* flag = "DIR");
 // Refuses an output file that is a folder or a device, or whose folder cannot be written, before
 // work starts.
 Status CheckOutputFile(const std::string& path);
+// kOutOfRange for an output file that is one of `inputs`, or lies in one that is a folder; links
+// are followed. What does not exist, or has no name, is no file.
+Status CheckOutputApart(const std::string& path, std::span<const std::string> inputs);
+// The same for the files that a session was opened from.
+Status CheckOutputApart(const std::string& path, const Session& session);
 
 }  // namespace hallmark
 

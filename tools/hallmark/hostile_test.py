@@ -2,8 +2,10 @@
 """Places and values that nobody gives by intent: links, pipes and devices where files are expected,
 readers that leave, names that are no text, numbers that overflow. Each must end in one line that
 says where, with its exit code, and with everything else as it was."""
+import filecmp
 import json
 import os
+import shutil
 import stat
 import struct
 import subprocess
@@ -33,6 +35,23 @@ class Places(Case):
         self.check_ok(run("logits", PRISM, "--ids", "1", "--out", self.path("link")))
         self.assertTrue(os.path.islink(self.path("link")))
         self.assertEqual(read_file(self.path("file"))[0]["logits"]["shape"], [1, 1000])
+
+    def test_an_output_that_is_an_input_stays_what_it_is(self):
+        drafter = os.path.join(os.path.dirname(PRISM), "prism-dflash")
+        model = shutil.copytree(PRISM, self.path("model"))
+        other = shutil.copytree(drafter, self.path("drafter"))
+        draft = ("draft", model, "--drafter", other, "--ids", "1", "--anchor", "2", "--out")
+        os.symlink(os.path.join(model, "model.safetensors"), self.path("link"))
+        for name in ("model/config.json", "model/model.safetensors", "link"):
+            for command in (("logits", model, "--ids", "1", "--out"), draft):
+                self.check_refused(run(*command, self.path(name)), 2, "out_of_range", name, "--out")
+        self.check_refused(run(*draft, self.path("drafter/model.safetensors")), 2, "out_of_range",
+                           "drafter/model.safetensors", "--out")
+        for name in ("config.json", "model.safetensors"):
+            for copy, source in ((model, PRISM), (other, drafter)):
+                self.assertTrue(filecmp.cmp(os.path.join(copy, name), os.path.join(source, name),
+                                            shallow=False))
+        self.check_ok(run("logits", model, "--ids", "1", "--out", os.path.join(model, "out")))
 
     def test_an_output_without_a_name(self):
         self.check_refused(run("logits", PRISM, "--ids", "1", "--out", "", cwd=self.folder), 2,

@@ -25,6 +25,7 @@ Status WriteLogits(const LogitsFlags& flags) {
   Progress progress;
   progress.Show("opening " + flags.directory);
   const std::unique_ptr<Session> session = TRY(Session::Open(flags.directory, options));
+  TRY(CheckOutputApart(flags.out, *session));
   TRY(CheckIds(ids, *session));
   progress.Show("running " + std::to_string(ids.size()) + " ids");
   const std::vector<float> logits = TRY(session->Logits(ids));

@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "engine/base/json.h"
 #include "engine/base/mapped_file.h"
@@ -69,7 +70,9 @@ Result<std::vector<Prompt>> ReadLines(const std::string& path) {
   const std::string_view text(reinterpret_cast<const char*>(file->bytes().data()),
                               file->bytes().size());
   std::vector<Prompt> prompts;
-  size_t begin = 0;
+  // A mark of the byte order, which some editors put first, is none of the first prompt.
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+  size_t begin = text.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
   while (begin < text.size()) {
     const size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = text.substr(begin, end - begin);

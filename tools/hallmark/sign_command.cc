@@ -18,6 +18,7 @@ namespace hallmark {
 namespace {
 
 constexpr std::string_view kReceiptSuffix = ".intoto.jsonl";
+constexpr std::string_view kEnvelopeSuffix = ".dsse.json";
 
 struct SignFlags {
   std::string receipt;
@@ -32,10 +33,16 @@ Result<int> Sign(const SignFlags& flags) {
   }
   std::string out = flags.out;
   if (out.empty()) {
-    out = flags.receipt.substr(0, flags.receipt.size() - kReceiptSuffix.size()) + ".dsse.json";
+    out = flags.receipt.substr(0, flags.receipt.size() - kReceiptSuffix.size());
+    out += kEnvelopeSuffix;
+  }
+  if (!out.ends_with(kEnvelopeSuffix)) {
+    return Fail(Code::kOutOfRange, "expected NAME.dsse.json, else nobody takes it for an envelope",
+                {.file = out, .flag = "--out"});
   }
   TRY(CheckOutputFile(out));
-  const verify::SecretKey key = TRY(verify::ReadSecretKey(flags.key));
+  TRY(CheckOutputApart(out, std::vector<std::string>{flags.receipt, flags.key}));
+  const verify::SecretKey key = TRY(NameFlag(verify::ReadSecretKey(flags.key), "--key"));
   const MappedFile file = TRY(MappedFile::Open(flags.receipt));
   const std::string_view bytes(reinterpret_cast<const char*>(file.bytes().data()),
                                file.bytes().size());
@@ -47,6 +54,11 @@ Result<int> Sign(const SignFlags& flags) {
 }
 
 Result<int> MakeKey(const std::string& prefix) {
+  // ".key" alone would be a hidden file that nobody looks for.
+  if (std::filesystem::path(prefix).filename().empty()) {
+    return Fail(Code::kOutOfRange, "found \"" + prefix + "\", expected a name for the key's files",
+                {.flag = "--out"});
+  }
   const verify::KeyPaths paths = TRY(verify::WriteNewKey(prefix));
   const verify::PublicKey key = TRY(verify::ReadPublicKey(paths.open));
   return PrintText("secret key   " + paths.secret + "\npublic key   " + paths.open +

@@ -42,14 +42,6 @@ Result<std::string> ReadFlagFile(const std::string& path, const char* flag) {
   return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
 }
 
-template <typename T>
-Result<T> NameFlag(Result<T> result, const char* flag) {
-  if (result.has_value()) return result;
-  Error error = std::move(result).error();
-  error.where.flag = flag;
-  return Fail(std::move(error));
-}
-
 Result<verify::Policy> ReadPolicy(const std::string& given) {
   const verify::Knowledge& knowledge = verify::BuiltInKnowledge();
   if (const verify::Policy* built_in = knowledge.PolicyOf(given)) return *built_in;
@@ -105,7 +97,13 @@ Result<int> Run(const VerifyFlags& flags) {
     TRY(NameFlag(CheckDirectory(flags.checkpoint), "--checkpoint"));
   }
   if (!flags.drafter.empty()) TRY(NameFlag(CheckDirectory(flags.drafter), "--drafter"));
-  if (!flags.out.empty()) TRY(CheckOutputFile(flags.out));
+  if (!flags.out.empty()) {
+    TRY(CheckOutputFile(flags.out));
+    std::vector<std::string> inputs = flags.receipts;
+    inputs.insert(inputs.end(),
+                  {flags.policy, flags.waivers, flags.public_key, flags.checkpoint, flags.drafter});
+    TRY(CheckOutputApart(flags.out, inputs));
+  }
   std::vector<verify::ReceiptVerdict> verdicts;
   for (const std::string& path : flags.receipts) {
     if (!IsSummaryOf(path, flags.receipts)) verdicts.push_back(Judge(path, options));
