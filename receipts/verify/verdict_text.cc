@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict in plain words. Everything that comes from a receipt passes through ShownText: a
-// receipt must not speak to the terminal.
+// The verdict in plain words. Everything that comes from a receipt, a policy or a file's name
+// passes through ShownText: none may speak to the terminal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,11 +17,11 @@ std::string Headline(const ReceiptVerdict& verdict) {
   const std::string_view word = ResultWord(verdict.outcome);
   if (verdict.outcome == Outcome::kPass) {
     return fmt::format("{} at {} under policy {}: {}\n", word, verdict.level_reached,
-                       verdict.policy, ShownText(verdict.file, kMostName));
+                       ShownText(verdict.policy), ShownText(verdict.file, kMostName));
   }
   if (verdict.outcome == Outcome::kWaived) {
-    return fmt::format("{} under policy {}, which is no pass: {}\n", word, verdict.policy,
-                       ShownText(verdict.file, kMostName));
+    return fmt::format("{} under policy {}, which is no pass: {}\n", word,
+                       ShownText(verdict.policy), ShownText(verdict.file, kMostName));
   }
   return fmt::format("{}: {}\n", word, ShownText(verdict.file, kMostName));
 }

@@ -159,6 +159,30 @@ class Verify(Case):
                      words=r"malformed: unknown clause all-is-well .*p\.json.*--policy")
         self.refused("verify", bf16, "--policy", "L77", code=2, words="not_found: .*L77.*--policy")
 
+    def test_a_policy_does_not_pass_for_another(self):
+        policy = read(f"{SOURCE}/receipts/policies/L2.json")
+        path = self.write("p.json", canonical(policy))
+        self.document(ONE, "--policy", path, code=0)  # the built-in one itself
+        policy.update(must_pass=["L0"])
+        path = self.write("p.json", canonical(policy))
+        self.refused("verify", ONE, "--policy", path, code=2, words="mismatch: .*at /name.*--policy")
+        policy["name"] = "mine\x1b[2J\nPASSED at L2 under policy L2: another"
+        code, shown, _ = run("verify", ONE, "--policy", self.write("p.json", canonical(policy)))
+        self.assertEqual(code, 0)
+        self.assertNotIn("\x1b", shown)
+        self.assertEqual(len(re.findall(r"^PASSED", shown, re.M)), 1)
+
+    def test_what_a_flag_does_not_name_is_not_left_out(self):
+        for flag, words in (("--public-key", "not_found"), ("--policy", "not_found"),
+                            ("--waivers", "not_found"), ("--checkpoint", "not_found"),
+                            ("--drafter", "not_found"), ("--out", "out_of_range")):
+            self.refused("verify", ONE, flag, "", code=2, words=f"{words}: .*{flag}")
+        run("keygen", "--out", self.path("mine"))
+        receipt = shutil.copy(ONE, self.folder)
+        for flag, words in (("--key", "not_found"), ("--out", "out_of_range")):
+            self.refused("sign", receipt, "--key", self.path("mine.key"), flag, "", code=2,
+                         words=f"(usage|{words}): .*{flag}")
+
     def test_waivers(self):
         receipt = self.forge(ONE, fail_one)
         self.assertEqual(self.reasons(receipt), ["row-not-passed"])

@@ -5,6 +5,7 @@ says where, with its exit code, and with everything else as it was."""
 import filecmp
 import json
 import os
+import resource
 import shutil
 import stat
 import struct
@@ -52,6 +53,19 @@ class Places(Case):
                 self.assertTrue(filecmp.cmp(os.path.join(copy, name), os.path.join(source, name),
                                             shallow=False))
         self.check_ok(run("logits", model, "--ids", "1", "--out", os.path.join(model, "out")))
+
+    def test_an_output_that_may_not_grow_leaves_nothing(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16))
+        drafter = os.path.join(os.path.dirname(PRISM), "prism-dflash")
+        for arguments in (("logits", PRISM, "--ids", "1", "--out", self.path("out")),
+                          ("draft", PRISM, "--drafter", drafter, "--ids", "1", "--anchor", "2",
+                           "--out", self.path("out")),
+                          ("keygen", "--out", self.path("key"))):
+            done = subprocess.run([PROGRAM, *arguments], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, check=False, preexec_fn=limit)
+            self.check_refused(done, 3, "io", self.folder)
+            self.assertEqual(os.listdir(self.folder), [])
 
     def test_an_output_without_a_name(self):
         self.check_refused(run("logits", PRISM, "--ids", "1", "--out", "", cwd=self.folder), 2,

@@ -88,6 +88,8 @@ int Main(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A reader that has gone is a write that fails (exit 3), not a death by signal.
   std::signal(SIGPIPE, SIG_IGN);
+  // So is a file that may not grow: what was begun is then taken away.
+  std::signal(SIGXFSZ, SIG_IGN);
   // Memory that runs out where no Result says so must not look like a crash.
   try {
     return hallmark::Main(argc, argv);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
 #include "engine/base/mapped_file.h"
@@ -23,7 +24,7 @@ constexpr std::string_view kEnvelopeSuffix = ".dsse.json";
 struct SignFlags {
   std::string receipt;
   std::string key;
-  std::string out;
+  std::optional<std::string> out;
 };
 
 Result<int> Sign(const SignFlags& flags) {
@@ -31,11 +32,9 @@ Result<int> Sign(const SignFlags& flags) {
     return Fail(Code::kOutOfRange, "expected a receipt, NAME.intoto.jsonl",
                 {.file = flags.receipt, .flag = "RECEIPT"});
   }
-  std::string out = flags.out;
-  if (out.empty()) {
-    out = flags.receipt.substr(0, flags.receipt.size() - kReceiptSuffix.size());
-    out += kEnvelopeSuffix;
-  }
+  std::string out = flags.receipt.substr(0, flags.receipt.size() - kReceiptSuffix.size());
+  out += kEnvelopeSuffix;
+  if (flags.out) out = *flags.out;
   if (!out.ends_with(kEnvelopeSuffix)) {
     return Fail(Code::kOutOfRange, "expected NAME.dsse.json, else nobody takes it for an envelope",
                 {.file = out, .flag = "--out"});
@@ -77,7 +76,7 @@ void AddSignCommand(CLI::App& program, CommandRun& run) {
   command->add_option("--key", flags->key, "The secret key, PREFIX.key")
       ->required()
       ->type_name("FILE");
-  command->add_option("--out", flags->out, "The envelope to write [NAME.dsse.json]")
+  AddTextFlag(*command, "--out", flags->out, "The envelope to write [NAME.dsse.json]")
       ->type_name("FILE");
   command->footer(
       "Writes a DSSE envelope with one Ed25519 signature. It says who vouches for a receipt, and\n"

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -22,12 +23,8 @@ namespace {
 
 struct VerifyFlags {
   std::vector<std::string> receipts;
-  std::string policy;
-  std::string waivers;
-  std::string public_key;
-  std::string checkpoint;
-  std::string drafter;
-  std::string out;
+  // Absent: not given. An empty text is given, and names nothing.
+  std::optional<std::string> policy, waivers, public_key, checkpoint, drafter, out;
   bool json = false;
 };
 
@@ -52,7 +49,13 @@ Result<verify::Policy> ReadPolicy(const std::string& given) {
                 {.flag = "--policy"});
   }
   const std::string text = TRY(ReadFlagFile(given, "--policy"));
-  return NameFlag(verify::ParsePolicy(knowledge, text, given), "--policy");
+  verify::Policy policy = TRY(NameFlag(verify::ParsePolicy(knowledge, text, given), "--policy"));
+  const verify::Policy* known = knowledge.PolicyOf(policy.name);
+  if (known == nullptr || known->sha256 == policy.sha256) return policy;
+  // A verdict names its policy, and must not speak of one that demands something else.
+  return Fail(Code::kMismatch,
+              "the name " + policy.name + " is a built-in policy's of another text",
+              {.file = given, .pointer = "/name", .flag = "--policy"});
 }
 
 // A glob over a folder of receipts hands over their summaries too; one whose receipt is not given
@@ -77,39 +80,44 @@ verify::ReceiptVerdict Judge(const std::string& path, const verify::VerifyOption
 }
 
 Result<int> Run(const VerifyFlags& flags) {
-  verify::VerifyOptions options{.checkpoint_folder = flags.checkpoint,
-                                .drafter_folder = flags.drafter};
+  verify::VerifyOptions options;
   verify::Policy policy;
-  if (!flags.policy.empty()) {
-    policy = TRY(ReadPolicy(flags.policy));
+  if (flags.policy) {
+    policy = TRY(ReadPolicy(*flags.policy));
     options.policy = &policy;
   }
-  if (!flags.waivers.empty()) {
-    const std::string text = TRY(ReadFlagFile(flags.waivers, "--waivers"));
+  if (flags.waivers) {
+    const std::string text = TRY(ReadFlagFile(*flags.waivers, "--waivers"));
     options.waivers = TRY(NameFlag(
-        verify::ParseWaivers(verify::BuiltInKnowledge(), text, flags.waivers, verify::Today()),
+        verify::ParseWaivers(verify::BuiltInKnowledge(), text, *flags.waivers, verify::Today()),
         "--waivers"));
   }
-  if (!flags.public_key.empty()) {
-    options.public_key = TRY(NameFlag(verify::ReadPublicKey(flags.public_key), "--public-key"));
+  if (flags.public_key) {
+    options.public_key = TRY(NameFlag(verify::ReadPublicKey(*flags.public_key), "--public-key"));
   }
-  if (!flags.checkpoint.empty()) {
-    TRY(NameFlag(CheckDirectory(flags.checkpoint), "--checkpoint"));
+  if (flags.checkpoint) {
+    TRY(CheckDirectory(*flags.checkpoint, "--checkpoint"));
+    options.checkpoint_folder = *flags.checkpoint;
   }
-  if (!flags.drafter.empty()) TRY(NameFlag(CheckDirectory(flags.drafter), "--drafter"));
-  if (!flags.out.empty()) {
-    TRY(CheckOutputFile(flags.out));
+  if (flags.drafter) {
+    TRY(CheckDirectory(*flags.drafter, "--drafter"));
+    options.drafter_folder = *flags.drafter;
+  }
+  if (flags.out) {
+    TRY(CheckOutputFile(*flags.out));
     std::vector<std::string> inputs = flags.receipts;
-    inputs.insert(inputs.end(),
-                  {flags.policy, flags.waivers, flags.public_key, flags.checkpoint, flags.drafter});
-    TRY(CheckOutputApart(flags.out, inputs));
+    for (const auto& input :
+         {flags.policy, flags.waivers, flags.public_key, flags.checkpoint, flags.drafter}) {
+      if (input) inputs.push_back(*input);
+    }
+    TRY(CheckOutputApart(*flags.out, inputs));
   }
   std::vector<verify::ReceiptVerdict> verdicts;
   for (const std::string& path : flags.receipts) {
     if (!IsSummaryOf(path, flags.receipts)) verdicts.push_back(Judge(path, options));
   }
   const Json document = verify::VerdictJson(verdicts);
-  if (!flags.out.empty()) TRY(WriteFileAtomically(flags.out, CanonicalJson(document)));
+  if (flags.out) TRY(WriteFileAtomically(*flags.out, CanonicalJson(document)));
   std::string text;
   for (const verify::ReceiptVerdict& verdict : verdicts) text += verify::VerdictText(verdict);
   const int printed = flags.json ? PrintJson(document) : PrintText(text);
@@ -126,21 +134,19 @@ void AddVerifyCommand(CLI::App& program, CommandRun& run) {
   command->add_option("RECEIPT", flags->receipts, "Files *.intoto.jsonl or *.dsse.json")
       ->required()
       ->type_name("");
-  command
-      ->add_option("--policy", flags->policy,
-                   "L0 to L3, or a policy's file [that of the level the receipt claims]")
+  AddTextFlag(*command, "--policy", flags->policy,
+              "L0 to L3, or a policy's file [that of the level the receipt claims]")
       ->type_name("P");
-  command->add_option("--waivers", flags->waivers, "Failed cases to waive, each until a date")
+  AddTextFlag(*command, "--waivers", flags->waivers, "Failed cases to waive, each until a date")
       ->type_name("FILE");
-  command
-      ->add_option("--public-key", flags->public_key, "Demand an envelope that this key has signed")
+  AddTextFlag(*command, "--public-key", flags->public_key,
+              "Demand an envelope that this key has signed")
       ->type_name("FILE");
-  command
-      ->add_option("--checkpoint", flags->checkpoint,
-                   "Also hold the files of this checkpoint against the receipt")
+  AddTextFlag(*command, "--checkpoint", flags->checkpoint,
+              "Also hold the files of this checkpoint against the receipt")
       ->type_name("DIR");
-  command->add_option("--drafter", flags->drafter, "The same for a drafter")->type_name("DIR");
-  command->add_option("--out", flags->out, "Write the verdict document here too")
+  AddTextFlag(*command, "--drafter", flags->drafter, "The same for a drafter")->type_name("DIR");
+  AddTextFlag(*command, "--out", flags->out, "Write the verdict document here too")
       ->type_name("FILE");
   command->add_flag("--json", flags->json, "The verdict document instead of text");
   command->footer(
