@@ -10,15 +10,13 @@
 namespace hallmark {
 namespace {
 
-constexpr uint64_t kSeed = 0x636F6E637572ull;
 constexpr int64_t kTokens = 24;
 
 // Streams of different lengths, samplings and ways to draft; `index` counts them.
 GenerateRequest StreamRequest(const LaneRuns& runs, int64_t index) {
   const auto& samplings = LaneSamplings();
   GenerateRequest request = runs.Request(
-      RulePrompt(runs.target().info().drawable_ids, 9 + 23 * index,
-                 kSeed + static_cast<uint64_t>(index)),
+      LaneIds(runs.target().info().drawable_ids, "stream-" + std::to_string(index), 9 + 23 * index),
       samplings[static_cast<size_t>(index) % samplings.size()].name, kTokens + 3 * index);
   request.draft = {.drafter = index % 3 != 0, .copy_match = 5, .window = index % 3 * 4};
   return request;

@@ -61,7 +61,8 @@ class DraftRuns {
     auto found = done_.find(key);
     if (found == done_.end()) {
       DraftComparison comparison =
-          TRY(CompareDraft(*drafter_, runs_[index], source, Tolerance("prism-draft-margin")));
+          TRY(CompareDraft(*drafter_, runs_[index], source, Tolerance("prism-draft-margin"), 128,
+                           subject_.session->options().kv));
       found = done_.emplace(key, comparison).first;
     }
     return &found->second;

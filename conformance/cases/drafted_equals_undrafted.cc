@@ -10,20 +10,19 @@
 namespace hallmark {
 namespace {
 
-constexpr uint64_t kSeed = 0x64726166746564ull;
 constexpr int64_t kTokens = 48;
 constexpr int64_t kReplayed = 7;  // drafts of the replayed drafter: lengths 0 to 7 take 36 ids
 constexpr int64_t kWindow = 15;   // at most; a drafter may propose fewer
 
 std::vector<int32_t> Prompt(const LaneRuns& runs) {
-  return RulePrompt(runs.target().info().drawable_ids, 40, kSeed);
+  return LaneIds(runs.target().info().drawable_ids, "drafted", 40);
 }
 
 // A text that says itself over and over, with a slip in every round, so that copies of every gate
 // are found, land, and fail.
 std::vector<int32_t> RepeatingText(const LaneRuns& runs) {
   const int64_t drawable = runs.target().info().drawable_ids;
-  const std::vector<int32_t> once = RulePrompt(drawable, 26, kSeed);
+  const std::vector<int32_t> once = LaneIds(drawable, "drafted", 26);
   std::vector<int32_t> ids;
   for (int32_t i = 0; i < 4; ++i) {
     ids.insert(ids.end(), once.begin(), once.end());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/cases/lane_runs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -33,6 +35,50 @@ const SamplingParams& LaneSamplingOf(const std::string& name) {
   }
   CHECK(false);
   return LaneSamplings()[0].params;
+}
+
+std::vector<std::string> LaneSamplingTexts() {
+  std::vector<std::string> texts;
+  for (const LaneSampling& sampling : LaneSamplings()) {
+    const SamplingParams& params = sampling.params;
+    texts.push_back(fmt::format(
+        "{}: temperature {:.2f}, top-k {}, top-p {:.2f}, min-p {:.2f}, seed {}", sampling.name,
+        params.temperature, params.top_k, params.top_p, params.min_p, params.seed));
+  }
+  return texts;
+}
+
+std::span<const LanePrompt> LanePrompts() {
+  static constexpr uint64_t kResumed = 0x726573756D6564ull;
+  static constexpr uint64_t kStream = 0x636F6E637572ull;
+  static constexpr LanePrompt kPrompts[] = {
+      {"windows", 0x77696E646F7773ull, 517},
+      {"drafted", 0x64726166746564ull, 40},
+      {"resumed", kResumed, 528},
+      {"replied", kResumed + 1, 50},
+      {"replied-tail", kResumed + 2, 64},
+      {"branched", kResumed + 3, 317},
+      {"branched-tail", kResumed + 4, 109},
+      {"stream-0", kStream, 9},
+      {"stream-1", kStream + 1, 32},
+      {"stream-2", kStream + 2, 55},
+      {"stream-3", kStream + 3, 78},
+      {"stream-4", kStream + 4, 101},
+      {"stream-5", kStream + 5, 124},
+      {"stream-6", kStream + 6, 147},
+      {"stream-7", kStream + 7, 170},
+  };
+  return kPrompts;
+}
+
+std::vector<int32_t> LaneIds(int64_t drawable_ids, std::string_view name, int64_t tokens) {
+  for (const LanePrompt& prompt : LanePrompts()) {
+    if (prompt.name != name) continue;
+    CHECK(tokens <= prompt.tokens);
+    return RulePrompt(drawable_ids, tokens, prompt.seed);
+  }
+  CHECK(false);
+  return {};
 }
 
 std::vector<int32_t> RulePrompt(int64_t drawable_ids, int64_t tokens, uint64_t seed) {

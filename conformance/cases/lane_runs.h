@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -27,8 +29,21 @@ struct LaneSampling {
 const std::vector<LaneSampling>& LaneSamplings();
 const SamplingParams& LaneSamplingOf(const std::string& name);
 
+// The same in words, for a receipt's settings.
+std::vector<std::string> LaneSamplingTexts();
+
 // `tokens` ids by rule: SplitMix64(seed).Below(drawable ids), one after another.
 std::vector<int32_t> RulePrompt(int64_t drawable_ids, int64_t tokens, uint64_t seed);
+
+// Every rule prompt of the cases of lanes; receipts name them. Cases use the first ids of one.
+struct LanePrompt {
+  std::string_view name;
+  uint64_t seed;
+  int64_t tokens;  // at most
+};
+std::span<const LanePrompt> LanePrompts();
+// The first `tokens` ids of a prompt;
+std::vector<int32_t> LaneIds(int64_t drawable_ids, std::string_view name, int64_t tokens);
 
 struct LaneRun {
   Generation generation;                   // its state_digest filled

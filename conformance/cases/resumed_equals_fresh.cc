@@ -11,7 +11,6 @@ namespace hallmark {
 namespace {
 
 constexpr char kClause[] = "resumed-equals-fresh";
-constexpr uint64_t kSeed = 0x726573756D6564ull;
 constexpr int64_t kTokens = 6;
 constexpr size_t kKeptBytes = size_t{1} << 32;
 
@@ -50,7 +49,7 @@ Result<Row> CompareArms(LaneRuns& runs, Scheduler& warm, const GenerateRequest& 
 
 Result<Row> AfterPrompt(LaneRuns& runs, const Split& split) {
   const std::vector<int32_t> ids =
-      RulePrompt(runs.target().info().drawable_ids, split.kept + split.tail, kSeed);
+      LaneIds(runs.target().info().drawable_ids, "resumed", split.kept + split.tail);
   const std::unique_ptr<Scheduler> warm = runs.NewScheduler(runs.target(), kKeptBytes);
   GenerateRequest first = runs.Request({ids.begin(), ids.begin() + split.kept}, "greedy", 0);
   first.keep_at = {split.kept};
@@ -62,7 +61,7 @@ Result<Row> AfterPrompt(LaneRuns& runs, const Split& split) {
 Result<Row> AfterReply(LaneRuns& runs, int64_t tail) {
   constexpr int64_t kReply = 40;
   const int64_t drawable = runs.target().info().drawable_ids;
-  GenerateRequest first = runs.Request(RulePrompt(drawable, 50, kSeed + 1), "minp05", kReply);
+  GenerateRequest first = runs.Request(LaneIds(drawable, "replied", 50), "minp05", kReply);
   const LaneRun* serial = TRY(runs.Serial(first));
   std::vector<int32_t> text = first.prompt;
   text.insert(text.end(), serial->generation.ids.begin(), serial->generation.ids.end());
@@ -72,7 +71,7 @@ Result<Row> AfterReply(LaneRuns& runs, int64_t tail) {
   const LaneRun drafted = TRY(RunOne(*warm, first));
   // The reply's last id was never fed: it is the first of the ids left over.
   std::vector<int32_t> prompt = text;
-  const std::vector<int32_t> more = RulePrompt(drawable, tail - 1, kSeed + 2);
+  const std::vector<int32_t> more = LaneIds(drawable, "replied-tail", tail - 1);
   prompt.insert(prompt.end(), more.begin(), more.end());
   GenerateRequest next = runs.Request(prompt, "greedy", kTokens);
   next.draft = {.drafter = false, .copy_match = 0, .window = 0};
@@ -85,13 +84,13 @@ Result<Row> AfterReply(LaneRuns& runs, int64_t tail) {
 // must not see a thing of it.
 Result<Row> AfterBranch(LaneRuns& runs, int64_t shorter, int64_t longer) {
   const int64_t drawable = runs.target().info().drawable_ids;
-  const std::vector<int32_t> ids = RulePrompt(drawable, longer + 17, kSeed + 3);
+  const std::vector<int32_t> ids = LaneIds(drawable, "branched", longer + 17);
   const std::unique_ptr<Scheduler> warm = runs.NewScheduler(runs.target(), kKeptBytes);
   GenerateRequest first = runs.Request({ids.begin(), ids.begin() + longer}, "greedy", 0);
   first.keep_at = {shorter, longer};
   TRY(RunOne(*warm, first));
   std::vector<int32_t> other(ids.begin(), ids.begin() + shorter);
-  const std::vector<int32_t> tail = RulePrompt(drawable, longer - shorter + 9, kSeed + 4);
+  const std::vector<int32_t> tail = LaneIds(drawable, "branched-tail", longer - shorter + 9);
   other.insert(other.end(), tail.begin(), tail.end());
   const LaneRun branch = TRY(RunOne(*warm, runs.Request(other, "greedy", kTokens)));
   Row row = TRY(CompareArms(runs, *warm, runs.Request(ids, "k20p95", kTokens), longer));

@@ -9,8 +9,6 @@
 namespace hallmark {
 namespace {
 
-constexpr uint64_t kSeed = 0x77696E646F7773ull;
-
 struct Place {
   int64_t position;  // ids before the window
   int64_t rows;
@@ -28,7 +26,7 @@ class WindowRun {
  public:
   WindowRun(Target& target, Place place) : target_(target), place_(place) {
     const std::vector<int32_t> ids =
-        RulePrompt(target.info().drawable_ids, place.position + place.rows, kSeed);
+        LaneIds(target.info().drawable_ids, "windows", place.position + place.rows);
     prompt_.assign(ids.begin(), ids.begin() + place.position);
     window_.assign(ids.begin() + place.position, ids.end());
   }

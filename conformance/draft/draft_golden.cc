@@ -103,9 +103,10 @@ Result<std::vector<int32_t>> ReadGoldenIds(const std::string& directory) {
   return ReadGoldenTensor<int32_t>(file, "ids");
 }
 
-Result<std::vector<float>> EngineTaps(const Drafter& drafter, std::span<const int32_t> ids) {
+Result<std::vector<float>> EngineTaps(const Drafter& drafter, std::span<const int32_t> ids,
+                                      KvType kv) {
   const Model& target = drafter.target();
-  Sequence sequence = TRY(Sequence::Create(*target.backend, target.config, KvType::kBf16));
+  Sequence sequence = TRY(Sequence::Create(*target.backend, target.config, kv));
   ForwardPass pass = TRY(ForwardPass::Create(target));
   const ForwardOutput output =
       TRY(pass.Run(sequence, ids, {.logits = LogitRows::kNone, .taps = drafter.taps()}));
@@ -136,13 +137,14 @@ Status AppendTaps(DraftPass& pass, const Drafter& drafter, DraftContext& context
 }
 
 Result<DraftComparison> CompareDraft(const Drafter& drafter, const DraftGoldenRun& run,
-                                     TapSource source, double min_margin, int64_t chunk) {
+                                     TapSource source, double min_margin, int64_t chunk,
+                                     KvType kv) {
   const bool recorded = source == TapSource::kGolden;
   if (recorded ? run.taps.empty() : run.ids.empty()) {
     return Fail(Code::kNotFound,
                 "the golden run " + run.name + " records no " + (recorded ? "taps" : "ids"));
   }
-  const std::vector<float> taps = recorded ? run.taps : TRY(EngineTaps(drafter, run.ids));
+  const std::vector<float> taps = recorded ? run.taps : TRY(EngineTaps(drafter, run.ids, kv));
   DraftPass pass = TRY(DraftPass::Create(drafter));
   DraftContext context = TRY(DraftContext::Create(drafter));
   TRY(AppendTaps(pass, drafter, context, taps, chunk));

@@ -52,12 +52,14 @@ struct DraftComparison {
 };
 
 // Appends the run's taps `chunk` rows at a time and proposes. Proposals whose recorded margin is at
-// most `min_margin` are not compared.
+// most `min_margin` are not compared. `kv`: of the target's own pass.
 Result<DraftComparison> CompareDraft(const Drafter& drafter, const DraftGoldenRun& run,
-                                     TapSource source, double min_margin, int64_t chunk = 128);
+                                     TapSource source, double min_margin, int64_t chunk = 128,
+                                     KvType kv = KvType::kBf16);
 
 // Taps of `ids` by the target's own pass, [ids, taps * hidden] on the host.
-Result<std::vector<float>> EngineTaps(const Drafter& drafter, std::span<const int32_t> ids);
+Result<std::vector<float>> EngineTaps(const Drafter& drafter, std::span<const int32_t> ids,
+                                      KvType kv = KvType::kBf16);
 
 // Appends host rows, `chunk` at a time.
 Status AppendTaps(DraftPass& pass, const Drafter& drafter, DraftContext& context,

@@ -28,9 +28,13 @@ class FailingBackend : public FaultyBackend {
   int64_t allocations_left = -1;
   int64_t products_left = -1;
   int64_t bytes_out = 0;
+  int64_t bytes_limit = int64_t{1} << 40;  // that may be out
 
   Result<Buffer> Allocate(size_t bytes) override {
     if (allocations_left-- == 0) return Fail(Code::kResource, "no memory, as planned");
+    if (bytes_out + static_cast<int64_t>(bytes) > bytes_limit) {
+      return Fail(Code::kResource, "all memory is out, as planned");
+    }
     auto* real = new Buffer(TRY(real_.Allocate(bytes)));
     bytes_out += static_cast<int64_t>(bytes);
     auto* owner = new Owner{this, real};
@@ -212,6 +216,47 @@ TEST_F(Failures, AKeptStateHoldsNoMoreThanItCounts) {
   EXPECT_GT(run->generation.drafted, 0);
   ASSERT_EQ((*scheduler)->kept().count(), 1u);
   EXPECT_LE(backend_->bytes_out - bytes_before, static_cast<int64_t>((*scheduler)->kept().bytes()));
+}
+
+// Without a bound on pages the machine's memory is one: what is kept gives way to what runs.
+TEST_F(Failures, KeptStatesGiveWayWhenMemoryRunsOut) {
+  auto model = Model::Load(*inventory_, checkpoint_->config(), *backend_);
+  ASSERT_TRUE(model.has_value());
+  auto target = ModelTarget::Create(**model, nullptr, {}, {.drawable_ids = 4000});
+  ASSERT_TRUE(target.has_value());
+  const auto request = [](uint64_t seed) {
+    return GenerateRequest{.prompt = RulePrompt(4000, 300, seed),
+                           .max_tokens = 4,
+                           .ignore_stop = true,
+                           .draft = {.copy_match = 0}};
+  };
+  auto scheduler = Scheduler::Create(**target, {}, {.kept_bytes = size_t{1} << 30});
+  ASSERT_TRUE(scheduler.has_value());
+  std::vector<LaneRun> serial;
+  for (uint64_t seed = 0; seed < 4; ++seed) {
+    auto run = RunOne(**scheduler, SerialOf(request(seed)));
+    ASSERT_TRUE(run.has_value());
+    serial.push_back(std::move(*run));
+  }
+  // Every room between what two and what four requests leave behind, so that it runs out anywhere.
+  const int64_t before = backend_->bytes_out;
+  ASSERT_TRUE(RunOne(**scheduler, request(0)).has_value());
+  const int64_t kept = backend_->bytes_out - before;
+  ASSERT_GT(kept, 0);
+  for (int64_t part = 8; part <= 16; part += 3) {
+    auto crowded = Scheduler::Create(**target, {}, {.kept_bytes = size_t{1} << 30});
+    ASSERT_TRUE(crowded.has_value());
+    backend_->bytes_limit = backend_->bytes_out + kept * part / 4;
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      const auto run = RunOne(**crowded, request(seed));
+      ASSERT_TRUE(run.has_value())
+          << "part " << part << ", request " << seed << ": " << run.error().ToString();
+      EXPECT_EQ(run->generation.ids, serial[seed].generation.ids);
+      EXPECT_EQ(run->generation.state_digest, serial[seed].generation.state_digest);
+    }
+    EXPECT_GT((*crowded)->kept().count(), 0u);
+    backend_->bytes_limit = int64_t{1} << 40;
+  }
 }
 
 }  // namespace

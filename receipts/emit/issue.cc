@@ -11,6 +11,7 @@
 #include <set>
 
 #include "conformance/cases/draft_golden.h"
+#include "conformance/cases/lane_runs.h"
 #include "conformance/cases/model_golden.h"
 #include "conformance/cases/prompt_runs.h"
 #include "conformance/harness/tolerances.h"
@@ -118,16 +119,32 @@ Result<std::vector<FileDigest>> DigestVectors(Level level, const std::string& go
   return vectors;
 }
 
-ReceiptPrompt BuiltInPromptFacts(const Session& session) {
-  const std::vector<int32_t> ids = BuiltInPrompt(session.drawable_ids());
-  return {.name = "built-in",
+ReceiptPrompt PromptFacts(const Session& session, std::string_view name, uint64_t seed,
+                          const std::vector<int32_t>& ids) {
+  return {.name = std::string(name),
           .rule = "id i = SplitMix64(seed) below " + std::to_string(session.drawable_ids()),
-          .seed = fmt::format("{:016x}", kPromptSeed),
+          .seed = fmt::format("{:016x}", seed),
           .tokens = ids.size(),
           .sha256 = Sha256HexOf(std::span<const int32_t>(ids))};
 }
 
+std::vector<ReceiptPrompt> PromptsOf(Level level, const Session& session) {
+  const int64_t drawable = session.drawable_ids();
+  std::vector<ReceiptPrompt> prompts;
+  if (level >= Level::kL2) {
+    prompts.push_back(PromptFacts(session, "built-in", kPromptSeed, BuiltInPrompt(drawable)));
+  }
+  if (level >= Level::kL3) {
+    for (const LanePrompt& prompt : LanePrompts()) {
+      prompts.push_back(PromptFacts(session, prompt.name, prompt.seed,
+                                    RulePrompt(drawable, prompt.tokens, prompt.seed)));
+    }
+  }
+  return prompts;
+}
+
 void DescribeDrafting(const DrafterOptions& options, ReceiptCore& core) {
+  core.samplings = LaneSamplingTexts();
   core.drafter_weights = options.weights == DrafterWeights::kAffine4 ? "4bit" : "stored";
   for (const IdSpan& span : options.vocabulary) {
     core.draft_vocabulary.emplace_back(span.begin, span.end);
@@ -223,7 +240,7 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
   if (drafter != nullptr) TRY(AddDraftGoldenCases(subject, drafter->name, registry));
   if (session.drafter() != nullptr) DescribeDrafting(session.options().drafter_options, core);
   core.vectors = TRY(DigestVectors(request.level, request.golden, model, drafter));
-  if (request.level >= Level::kL2) core.prompts.push_back(BuiltInPromptFacts(session));
+  core.prompts = PromptsOf(request.level, session);
 
   const size_t total = registry.Names().size();
   size_t index = 0;

@@ -31,6 +31,7 @@ Json SettingsJson(const ReceiptCore& core) {
   Json settings = {{"kv", core.kv}, {"drafting", core.drafter.empty() ? "off" : "fixed-window"}};
   if (core.drafter.empty()) return settings;
   settings["drafter_weights"] = core.drafter_weights;
+  settings["samplings"] = core.samplings;
   settings["draft_vocabulary"] = Json::array();
   for (const auto& [begin, end] : core.draft_vocabulary) {
     settings["draft_vocabulary"].push_back(Json::array({begin, end}));

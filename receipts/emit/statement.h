@@ -47,7 +47,8 @@ struct ReceiptCore {
   // (first and past-the-last ids; none: everything).
   std::string drafter_weights;
   std::vector<std::pair<int64_t, int64_t>> draft_vocabulary;
-  std::string arithmetic;  // ArithmeticIdOf
+  std::vector<std::string> samplings;  // how ids were drawn, under the names that cases use
+  std::string arithmetic;              // ArithmeticIdOf
   std::vector<Row> rows;
 };
 

@@ -70,16 +70,20 @@ void CheckSizes(const Receipt& receipt, const std::string& list, Findings& findi
 }
 
 // A receipt with a drafter says how it drafted; one without did not.
-void CheckSettings(const Receipt& receipt, Findings& findings) {
+void CheckSettings(const Knowledge& knowledge, const Receipt& receipt, Findings& findings) {
   constexpr char kAt[] = "/predicate/core/settings";
   const Json& settings = (*receipt.core)["settings"];
   const bool drafts = receipt.core->contains("drafter");
   findings.Equal("settings-drafter", std::string(kAt) + "/drafting",
                  drafts ? "fixed-window" : "off", Text(settings["drafting"]));
-  for (const char* member : {"draft_vocabulary", "drafter_weights"}) {
+  for (const char* member : {"draft_vocabulary", "drafter_weights", "samplings"}) {
     if (settings.contains(member) == drafts) continue;
     findings.Add("settings-drafter", Below(kAt, member), drafts ? "a member" : "nothing",
                  drafts ? "nothing" : Shown(settings[member]));
+  }
+  if (settings.contains("samplings")) {
+    findings.Equal("settings-drafter", std::string(kAt) + "/samplings",
+                   Json(knowledge.samplings).dump(), settings["samplings"].dump());
   }
   if (!settings.contains("draft_vocabulary")) return;
   const Json& spans = settings["draft_vocabulary"];
@@ -238,7 +242,7 @@ void CheckCore(const Knowledge& knowledge, const Receipt& receipt, Findings& fin
     CheckFileList(core["drafter"], "/predicate/core/drafter", findings);
     CheckSizes(receipt, "drafter", findings);
   }
-  CheckSettings(receipt, findings);
+  CheckSettings(knowledge, receipt, findings);
   CheckMustPass(knowledge, receipt, findings);
   CheckVectors(knowledge, receipt, findings);
   CheckPrompts(knowledge, receipt, findings);

@@ -140,6 +140,7 @@ Status ReadRules(const Reader& reader, Knowledge& knowledge) {
                                  .seed = item.at("seed").get<std::string>(),
                                  .tokens = item.at("tokens").get<uint64_t>()});
   }
+  knowledge.samplings = json.at("samplings").get<std::vector<std::string>>();
   return {};
 }
 

@@ -108,6 +108,7 @@ struct Knowledge {
   std::map<std::string, GoldenFile> golden_files;
   std::vector<RowRule> rules;
   std::vector<PromptRule> prompts;
+  std::vector<std::string> samplings;     // of every receipt with a drafter
   std::shared_ptr<const Json> published;  // the document that pins point into
   // By arithmetic, then "clause/case".
   std::map<std::string, std::map<std::string, const Json*>> shared_rows;
