@@ -75,15 +75,18 @@ Status Sequence::Reserve(int64_t tokens) {
   const size_t end = static_cast<size_t>((tokens + kKvPageTokens - 1) / kKvPageTokens);
   for (size_t i = first; i < end; ++i) {
     const auto writable = [&] { return i < pages_.size() && pages_[i].use_count() == 1; };
-    // Whoever lets go may have been the other holder of this very page.
-    while (!writable() && pool_->full() && pool_->Reclaim()) {
+    while (!writable()) {
+      auto page = pool_->Take();
+      if (!page.has_value()) {
+        // Whoever lets go may have been the other holder of this very page.
+        if (page.error().code == Code::kResource && pool_->Reclaim()) continue;
+        return Fail(std::move(page).error());
+      }
+      if (i < pages_.size()) {
+        TRY(pool_->backend().Copy((*page)->data(), pages_[i]->data(), pool_->page_bytes()));
+      }
+      SetPage(i, std::move(*page));
     }
-    if (writable()) continue;
-    KvPageRef page = TRY(pool_->Take());
-    if (i < pages_.size()) {
-      TRY(pool_->backend().Copy(page->data(), pages_[i]->data(), pool_->page_bytes()));
-    }
-    SetPage(i, std::move(page));
   }
   return {};
 }

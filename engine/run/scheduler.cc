@@ -128,14 +128,19 @@ void Scheduler::Admit() {
 }
 
 Status Scheduler::Begin(Stream& stream) {
-  const TargetState* kept = nullptr;
-  if (stream.request().resume) kept = kept_.Find(stream.request().prompt);
-  if (kept == nullptr) {
-    stream.Start(TRY(target_.Create()));
-  } else {
-    stream.Start(TRY(target_.Fork(*kept)));
+  while (true) {
+    const TargetState* kept = nullptr;
+    if (stream.request().resume) kept = kept_.Find(stream.request().prompt);
+    auto state = kept == nullptr ? target_.Create() : target_.Fork(*kept);
+    if (state.has_value()) {
+      stream.Start(std::move(*state));
+      return {};
+    }
+    // Kept states give way when memory runs out, the one that was found here last of all.
+    if (state.error().code != Code::kResource || !kept_.EvictOne()) {
+      return Fail(std::move(state).error());
+    }
   }
-  return {};
 }
 
 void Scheduler::FeedOnePrompt() {
