@@ -17,7 +17,10 @@
 namespace hallmark {
 namespace {
 
-constexpr int32_t kStopId = 5;
+const std::vector<int32_t>& StopIds() {
+  static const std::vector<int32_t> ids = {5};
+  return ids;
+}
 
 // One random history. `counts` gathers what the histories came to.
 void RunHistory(LaneCounts& counts) {
@@ -39,11 +42,10 @@ void RunHistory(LaneCounts& counts) {
         return now += static_cast<double>(ticks.Below(9));
       }};
   FakeTarget target(options);
-  const std::vector<int32_t> stop_ids(1, kStopId);
   {
     LaneWorld world(
-        target, stop_ids, scheduler,
-        [&](const GenerateRequest& request) { return SerialReply(target, request, stop_ids); },
+        target, StopIds(), scheduler,
+        [&](const GenerateRequest& request) { return SerialReply(target, request, StopIds()); },
         options.vocab - 2);
     CheckHistory(world, {.max_tokens = *rc::gen::element(5, 40)});
     counts.Add(world.counts());
