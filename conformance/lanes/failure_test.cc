@@ -259,5 +259,31 @@ TEST_F(Failures, KeptStatesGiveWayWhenMemoryRunsOut) {
   }
 }
 
+// The first memory a stream's context asks for is refused: the reply is the same, undrafted.
+TEST_F(Failures, ADrafterContextWithoutMemoryLeavesTheReplyAlone) {
+  auto engine = Open();
+  ASSERT_TRUE(engine.has_value());
+  auto scheduler = Scheduler::Create(*engine->target, {}, {});
+  ASSERT_TRUE(scheduler.has_value());
+  GenerateRequest request;
+  request.prompt = RulePrompt(4000, 30, 9);
+  request.max_tokens = 8;
+  request.ignore_stop = true;
+  request.draft = {.copy_match = 0, .window = 4};
+  const auto serial = RunOne(**scheduler, SerialOf(request));
+  ASSERT_TRUE(serial.has_value());
+  int64_t given_up = 0;
+  for (int64_t allocation = 0; allocation < 60; ++allocation) {
+    backend_->allocations_left = allocation;
+    const auto run = RunOne(**scheduler, request);
+    backend_->allocations_left = -1;
+    if (!run.has_value()) continue;  // the stream's own memory
+    EXPECT_EQ(run->generation.ids, serial->generation.ids) << allocation;
+    EXPECT_EQ(run->generation.state_digest, serial->generation.state_digest) << allocation;
+    given_up += run->generation.draft_error.has_value();
+  }
+  EXPECT_GT(given_up, 0);
+}
+
 }  // namespace
 }  // namespace hallmark

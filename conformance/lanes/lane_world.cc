@@ -104,7 +104,7 @@ GenerateRequest LaneWorld::Make(const RequestPlan& plan) const {
   request.resume = plan.resume;
   request.keep = plan.keep;
   const int64_t size = static_cast<int64_t>(request.prompt.size());
-  if (plan.keep_at > 0) request.keep_at = {1 + plan.keep_at % size};
+  if (plan.keep_at > 0) request.keep_at.assign(1, 1 + plan.keep_at % size);
   request.prompt_chunk = plan.chunk;
   request.digest = true;
   return request;

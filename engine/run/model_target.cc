@@ -33,6 +33,8 @@ struct ModelTarget::State : TargetState {
 
   Sequence sequence;
   std::optional<DraftContext> context;
+  // Why there is no context though there is a drafter: its stream goes on undrafted.
+  std::optional<Error> context_error;
   std::optional<VerifyWindow> window;
   int64_t tap_row = -1;  // of this state's first row in the last pass's taps; -1: none waits
 };
@@ -66,6 +68,7 @@ Result<std::unique_ptr<TargetState>> ModelTarget::Fork(const TargetState& state)
   const State& from = static_cast<const State&>(state);
   auto fork = std::make_unique<State>(TRY(from.sequence.Fork()));
   if (from.context) fork->context = TRY(from.context->Fork());
+  fork->context_error = from.context_error;
   return std::unique_ptr<TargetState>(std::move(fork));
 }
 
@@ -92,8 +95,8 @@ Result<std::vector<std::vector<float>>> ModelTarget::Run(std::span<const TargetS
     const int64_t count = static_cast<int64_t>(slice.ids.size());
     if (slice.verify) {
       state.tap_row = row;
-    } else if (state.context) {
-      TRY(AppendTaps(state, row, count));
+    } else {
+      AppendTaps(state, row, count);
     }
     row += count;
   }
@@ -101,9 +104,14 @@ Result<std::vector<std::vector<float>>> ModelTarget::Run(std::span<const TargetS
 }
 
 // The drafter's context moves with the sequence: the taps of every row that joins, once.
-Status ModelTarget::AppendTaps(State& state, int64_t first_row, int64_t rows) {
+void ModelTarget::AppendTaps(State& state, int64_t first_row, int64_t rows) {
+  if (!state.context) return;
   const ConstRows taps = pass_->taps();
-  return draft_pass_->Append(*state.context, {taps.data + first_row * taps.cols, rows, taps.cols});
+  const Status appended =
+      draft_pass_->Append(*state.context, {taps.data + first_row * taps.cols, rows, taps.cols});
+  if (appended.has_value()) return;
+  state.context.reset();
+  state.context_error = appended.error();
 }
 
 Status ModelTarget::Commit(TargetState& target_state, int64_t rows) {
@@ -111,8 +119,8 @@ Status ModelTarget::Commit(TargetState& target_state, int64_t rows) {
   CHECK(state.tap_row >= 0);
   const int64_t first_row = std::exchange(state.tap_row, -1);
   TRY(pass_->Commit(state.sequence, *state.window, rows));
-  if (!state.context || rows == 0) return {};
-  return AppendTaps(state, first_row, rows);
+  if (rows > 0) AppendTaps(state, first_row, rows);
+  return {};
 }
 
 Result<std::vector<std::vector<int32_t>>> ModelTarget::Draft(std::span<const DraftAsk> asks) {
@@ -120,6 +128,7 @@ Result<std::vector<std::vector<int32_t>>> ModelTarget::Draft(std::span<const Dra
   std::vector<DraftRequest> requests;
   for (const DraftAsk& ask : asks) {
     State& state = static_cast<State&>(*ask.state);
+    if (!state.context) return hallmark::Fail(*state.context_error);
     DraftRequest request{.context = &*state.context, .anchor = ask.anchor};
     if (ask.sampling.temperature > 0) {
       // The noise of the draw is known ahead, so the guess takes it into account.

@@ -35,7 +35,7 @@ class ModelTarget : public Target {
  private:
   struct State;
 
-  Status AppendTaps(State& state, int64_t first_row, int64_t rows);
+  void AppendTaps(State& state, int64_t first_row, int64_t rows);
   ModelTarget(const Model& model, const Drafter* drafter) : model_(&model), drafter_(drafter) {}
 
   const Model* model_;

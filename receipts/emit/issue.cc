@@ -289,7 +289,13 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
       core, issued.core_digest, issued.verdict);
   // The statement last: where one lies, its summary lies beside it.
   TRY(WriteFileAtomically(issued.summary_path, issued.summary));
-  TRY(WriteFileAtomically(issued.path, StatementJson(subjects, core_json, context).dump() + "\n"));
+  const Status written =
+      WriteFileAtomically(issued.path, StatementJson(subjects, core_json, context).dump() + "\n");
+  if (!written.has_value()) {
+    std::error_code ignored;  // a summary of a receipt that is not there would only mislead
+    std::filesystem::remove(issued.summary_path, ignored);
+    return Fail(written.error());
+  }
   folder.Keep();
   return issued;
 }
