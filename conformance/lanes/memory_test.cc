@@ -41,7 +41,7 @@ TEST(Memory, FortyRequestsStayWhereTheFirstFiveCame) {
     for (int stream = 0; stream < 2; ++stream) {
       GenerateRequest request;
       request.prompt =
-          RulePrompt(4000, 100 + 37 * ((i + stream) % 5), static_cast<uint64_t>((i + stream) % 5));
+          RulePrompt(4000, 110 + 90 * stream + 30 * (i % 2), static_cast<uint64_t>(stream));
       request.max_tokens = 16;
       request.ignore_stop = true;
       request.draft.window = 7;
