@@ -2,7 +2,9 @@
 #include "engine/base/json.h"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "engine/base/mapped_file.h"
@@ -30,23 +32,28 @@ std::string EscapePointer(const std::string& key) {
   return text;
 }
 
-// Tracks the keys seen in each open object.
+// Tracks the keys seen in each open object, and where in each open array the reader stands.
 class DuplicateGuard {
  public:
   bool operator()(int depth, Json::parse_event_t event, const Json& value) {
     using Event = Json::parse_event_t;
-    if (event == Event::object_start || event == Event::array_start) {
+    const bool starts = event == Event::object_start || event == Event::array_start;
+    if ((starts || event == Event::value) && !open_.empty() && open_.back().array) {
+      Level& level = open_.back();
+      level.place = std::to_string(level.items++);
+    }
+    if (starts) {
       if (depth >= kMaxJsonDepth) {
         throw Refusal{"nested deeper than " + std::to_string(kMaxJsonDepth) + " levels", Pointer()};
       }
-      open_.emplace_back();
+      open_.push_back({.array = event == Event::array_start});
     } else if (event == Event::object_end || event == Event::array_end) {
       open_.pop_back();
     } else if (event == Event::key) {
       Level& level = open_.back();
-      level.key = value.get<std::string>();
-      if (!level.seen.insert(level.key).second) {
-        throw Refusal{"the key \"" + level.key + "\" appears twice", Pointer()};
+      level.place = value.get<std::string>();
+      if (!level.seen.insert(*level.place).second) {
+        throw Refusal{"the key \"" + *level.place + "\" appears twice", Pointer()};
       }
     }
     return true;
@@ -54,12 +61,16 @@ class DuplicateGuard {
 
  private:
   struct Level {
-    std::set<std::string> seen;
-    std::string key;
+    bool array = false;
+    size_t items = 0;                  // of an array, so far
+    std::set<std::string> seen;        // keys of an object
+    std::optional<std::string> place;  // the latest key or index
   };
   std::string Pointer() const {
     std::string text;
-    for (const Level& level : open_) text += "/" + EscapePointer(level.key);
+    for (const Level& level : open_) {
+      if (level.place) text += "/" + EscapePointer(*level.place);
+    }
     return text;
   }
   std::vector<Level> open_;

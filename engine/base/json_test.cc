@@ -21,6 +21,15 @@ TEST(ParseJson, RefusesADuplicateKeyByPointer) {
   EXPECT_EQ(value.error().where.pointer, "/a/b~1c");
 }
 
+TEST(ParseJson, PointersCountTheItemsOfArrays) {
+  const auto twice = ParseJson(R"([1, [], {"a": [true, {"b": 1, "b": 2}]}])", "x.json");
+  ASSERT_FALSE(twice.has_value());
+  EXPECT_EQ(twice.error().where.pointer, "/2/a/1/b");
+  const auto deep = ParseJson(R"({"a": )" + std::string(64, '['), "x.json");
+  ASSERT_FALSE(deep.has_value());
+  EXPECT_EQ(deep.error().where.pointer.substr(0, 6), "/a/0/0");
+}
+
 TEST(ParseJson, RefusesTrailingBytesWithTheirOffset) {
   const auto value = ParseJson("{} x", "x.json");
   ASSERT_FALSE(value.has_value());
