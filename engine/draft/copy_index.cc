@@ -2,6 +2,7 @@
 #include "engine/draft/copy_index.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hallmark {
 
@@ -35,7 +36,7 @@ int64_t CopyIndex::MatchLength(int64_t end) const {
   return length;
 }
 
-std::vector<int32_t> CopyIndex::Find(int64_t min_match, int64_t max_ids) const {
+Copy CopyIndex::Find(int64_t min_match, int64_t max_ids) const {
   int64_t best_end = 0;
   int64_t best_length = min_match - 1;
   const auto consider = [&](int64_t end) {
@@ -53,14 +54,14 @@ std::vector<int32_t> CopyIndex::Find(int64_t min_match, int64_t max_ids) const {
       consider(end);
     }
   }
+  if (best_end == 0) return {};
   std::vector<int32_t> copy;
-  if (best_end == 0) return copy;
   const int64_t period = size() - best_end;
   for (int64_t i = 0; i < max_ids; ++i) {
     copy.push_back(i < period ? ids_[static_cast<size_t>(best_end + i)]
                               : copy[static_cast<size_t>(i - period)]);
   }
-  return copy;
+  return {std::move(copy), best_length};
 }
 
 }  // namespace hallmark

@@ -10,6 +10,11 @@
 
 namespace hallmark {
 
+struct Copy {
+  std::vector<int32_t> ids;  // what followed; empty when there is no match
+  int64_t match = 0;         // ids alike before it
+};
+
 class CopyIndex {
  public:
   // Matches are told apart up to this length: of two longer ones the later wins.
@@ -19,9 +24,9 @@ class CopyIndex {
 
   // What followed the earlier occurrence that shares the longest suffix with the ids appended so
   // far, `min_match` (1 .. kLongestMatch) ids at least; of equally long ones the latest. At most
-  // `max_ids` ids, which run on into the copy itself where it overlaps its source; empty when there
-  // is no match. Time: the earlier occurrences of the last three ids.
-  std::vector<int32_t> Find(int64_t min_match, int64_t max_ids) const;
+  // `max_ids` ids, which run on into the copy itself where it overlaps its source. Time: the
+  // earlier occurrences of the last three ids.
+  Copy Find(int64_t min_match, int64_t max_ids) const;
 
  private:
   static constexpr int64_t kGram = 3;

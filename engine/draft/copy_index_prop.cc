@@ -48,33 +48,34 @@ RC_GTEST_PROP(CopyIndex, FindsWhatASearchEverywhereFinds, ()) {
   for (const int32_t id : ids) {
     index.Append(id);
   }
-  RC_ASSERT(index.Find(min_match, max_ids) == SearchEverywhere(ids, min_match, max_ids));
+  RC_ASSERT(index.Find(min_match, max_ids).ids == SearchEverywhere(ids, min_match, max_ids));
   CopyIndex fork = index;
   fork.Append(1);
-  RC_ASSERT(index.Find(min_match, max_ids) == SearchEverywhere(ids, min_match, max_ids));
+  RC_ASSERT(index.Find(min_match, max_ids).ids == SearchEverywhere(ids, min_match, max_ids));
 }
 
 TEST(CopyIndex, LongestWinsThenTheLatest) {
   CopyIndex index;
   for (const int32_t id : {1, 2, 3, 7, 9, 2, 3, 8, 5, 2, 3, 6, 1, 2, 3}) index.Append(id);
-  EXPECT_EQ(index.Find(2, 1), std::vector<int32_t>({7}));  // 1 2 3 is longer than 2 3
+  EXPECT_EQ(index.Find(2, 1).ids, std::vector<int32_t>({7}));  // 1 2 3 is longer than 2 3
+  EXPECT_EQ(index.Find(2, 1).match, 3);
   index.Append(4);
   index.Append(2);
   index.Append(3);
-  EXPECT_EQ(index.Find(2, 1), std::vector<int32_t>({4}));  // the latest 2 3
-  EXPECT_TRUE(index.Find(3, 1).empty());
+  EXPECT_EQ(index.Find(2, 1).ids, std::vector<int32_t>({4}));  // the latest 2 3
+  EXPECT_TRUE(index.Find(3, 1).ids.empty());
 }
 
 TEST(CopyIndex, AnOverlappingCopyGoesOn) {
   CopyIndex index;
   for (const int32_t id : {5, 6, 5, 6, 5}) index.Append(id);
-  EXPECT_EQ(index.Find(3, 5), std::vector<int32_t>({6, 5, 6, 5, 6}));
+  EXPECT_EQ(index.Find(3, 5).ids, std::vector<int32_t>({6, 5, 6, 5, 6}));
 }
 
 TEST(CopyIndex, AMillionEqualIdsTakeLinearTime) {
   CopyIndex index;
   for (int i = 0; i < 1000000; ++i) index.Append(7);
-  for (int i = 0; i < 1000; ++i) EXPECT_EQ(index.Find(5, 15).size(), 15u);
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(index.Find(5, 15).ids.size(), 15u);
 }
 
 }  // namespace

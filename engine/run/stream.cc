@@ -13,6 +13,9 @@ using Clock = std::chrono::steady_clock;
 
 // Ids a copy proposes at most; longer windows win little and hold up neighbours.
 constexpr int64_t kMaxCopy = 15;
+// A match this long mostly goes on, whatever shorter ones came to.
+constexpr int64_t kSureMatch = 24;
+constexpr double kSureChance = 0.9;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -117,12 +120,13 @@ WindowOffer Stream::Offer() {
   WindowOffer offer{.fixed = request_.draft.window.value_or(-1)};
   if (room <= 0) return offer;
   if (copy_gate_ > 0) {
-    guesses_ = copies_.Find(copy_gate_, std::min(room, kMaxCopy));
+    Copy copy = copies_.Find(copy_gate_, std::min(room, kMaxCopy));
+    guesses_ = std::move(copy.ids);
     guesses_copied_ = !guesses_.empty();
+    offer.chance = std::max(copy_chance_.value(), copy.match >= kSureMatch ? kSureChance : 0.0);
   }
   if (guesses_copied_) {
     offer.guesses = static_cast<int64_t>(guesses_.size());
-    offer.chance = copy_chance_.value();
   } else if (request_.draft.drafter && info_->max_drafts > 0) {
     offer.guesses = std::min(room, info_->max_drafts);
     offer.chance = draft_chance_.value();
