@@ -1,6 +1,6 @@
 # Toolchain: Debian's cross compiler for 64-bit Arm, run under qemu-user. Needs
 #   dpkg --add-architecture arm64
-#   apt-get install g++-aarch64-linux-gnu qemu-user libssl-dev:arm64 libpcre2-dev:arm64 libutf8proc-dev:arm64 libfmt-dev:arm64
+#   apt-get install g++-aarch64-linux-gnu qemu-user libssl-dev:arm64 libpcre2-dev:arm64 libsodium-dev:arm64 libutf8proc-dev:arm64 libfmt-dev:arm64
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
