@@ -86,7 +86,7 @@ std::string SummaryText(const SummaryFacts& facts, const ReceiptCore& core,
       "core\n"
       "digests for that), speed, or how good the model's answers are.";
   const bool golden = TallyOf(core.rows).contains("model-golden");
-  if (!golden) {
+  if (!golden && core.level >= Level::kL2) {  // lower levels compare no logits at all
     text +=
         "\nNo reference logits are published for this checkpoint, so nothing here compares its\n"
         "numbers with another engine's: that they are exact against themselves is what was shown.";

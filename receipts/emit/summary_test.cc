@@ -7,7 +7,7 @@ namespace hallmark {
 namespace {
 
 ReceiptCore CoreWith(Outcome outcome) {
-  return {.level = Level::kL1,
+  return {.level = Level::kL2,
           .kv = "bf16",
           .arithmetic = "cpu/1/0123456789ab",
           .rows = {{.clause = "sampler-exact",
@@ -21,7 +21,7 @@ TEST(SummaryText, SaysWhatWasShownAndWhatWasNot) {
   const std::string text = SummaryText({"models/a", "cpu (avx2, 2 threads)", 1.0},
                                        CoreWith(Outcome::kPass), "feed", {Outcome::kPass, {}});
   for (const char* part :
-       {"models/a", "level L1", "conforming", "sampler-exact", "1 of 1 cases", "400 values",
+       {"models/a", "level L2", "conforming", "sampler-exact", "1 of 1 cases", "400 values",
         "does not show", "No reference logits", "feed", "cpu/1/0123456789ab"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }

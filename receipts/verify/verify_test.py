@@ -142,8 +142,12 @@ class Verify(Case):
     def test_what_is_no_receipt_is_denied_and_what_cannot_be_read_is_undecided(self):
         self.assertEqual(self.reasons(self.write("notes.txt", "hello\n")), ["not-json"])
         self.assertEqual(self.reasons(self.path("none.intoto.jsonl"), code=3), ["unreadable"])
-        self.assertEqual(self.reasons(self.folder, code=3), ["unreadable"])
         self.assertEqual(self.reasons(ONE, self.path("none"), code=3), ["unreadable"])
+
+    def test_a_folder_stands_for_the_receipts_in_it(self):
+        document = self.document(f"{SOURCE}/receipts/published/cpu", code=0)
+        self.assertEqual(len(document["receipts"]), len(PUBLISHED))
+        self.refused("verify", self.folder, code=2, words="not_found: the folder holds no receipt")
 
     def test_policies_by_name_and_by_file(self):
         document = self.document(ONE, "--policy", "L1", code=0)

@@ -67,6 +67,31 @@ bool IsSummaryOf(const std::string& path, const std::vector<std::string>& given)
   return std::find(given.begin(), given.end(), stem + ".intoto.jsonl") != given.end();
 }
 
+// The files named, a folder standing for the receipts in it. A folder without one is a wrong
+// argument: nothing would be judged.
+Result<std::vector<std::string>> ExpandFolders(const std::vector<std::string>& given) {
+  std::vector<std::string> files;
+  for (const std::string& path : given) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+      const std::string name = entry.path().string();
+      if (name.ends_with(".intoto.jsonl")) inside.push_back(name);
+    }
+    if (inside.empty()) {
+      return Fail(Code::kNotFound, "the folder holds no receipt, expected *.intoto.jsonl in it",
+                  {.file = path, .flag = "RECEIPT"});
+    }
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
 verify::ReceiptVerdict Judge(const std::string& path, const verify::VerifyOptions& options) {
   const auto file = MappedFile::Open(path);
   if (!file.has_value()) return verify::Unreadable(Utf8(path), file.error().ToString());
@@ -113,8 +138,9 @@ Result<int> Run(const VerifyFlags& flags) {
     TRY(CheckOutputApart(*flags.out, inputs));
   }
   std::vector<verify::ReceiptVerdict> verdicts;
-  for (const std::string& path : flags.receipts) {
-    if (!IsSummaryOf(path, flags.receipts)) verdicts.push_back(Judge(path, options));
+  const std::vector<std::string> receipts = TRY(ExpandFolders(flags.receipts));
+  for (const std::string& path : receipts) {
+    if (!IsSummaryOf(path, receipts)) verdicts.push_back(Judge(path, options));
   }
   const Json document = verify::VerdictJson(verdicts);
   if (flags.out) TRY(WriteFileAtomically(*flags.out, CanonicalJson(document)));
@@ -131,7 +157,9 @@ void AddVerifyCommand(CLI::App& program, CommandRun& run) {
   auto flags = std::make_shared<VerifyFlags>();
   CLI::App* command = program.add_subcommand(
       "verify", "Judge receipts offline: what they claim, against themselves and a policy");
-  command->add_option("RECEIPT", flags->receipts, "Files *.intoto.jsonl or *.dsse.json")
+  command
+      ->add_option("RECEIPT", flags->receipts,
+                   "Files *.intoto.jsonl or *.dsse.json, or folders of the first")
       ->required()
       ->type_name("");
   AddTextFlag(*command, "--policy", flags->policy,
