@@ -7,6 +7,13 @@
 namespace hallmark {
 namespace {
 
+// The pointer of the first item of the first item ..., `depth` arrays deep.
+std::string FirstItems(int depth) {
+  std::string pointer;
+  for (int i = 0; i < depth; ++i) pointer += "/0";
+  return pointer;
+}
+
 using Writer = CheckpointWriter;
 
 // Sets a value of a document and expects the refusal at that very pointer.
@@ -173,7 +180,7 @@ std::vector<Fault> DocumentFaults() {
       text("ConfigAsList", "config.json", "[]", ""),
       text("ConfigWithAKeyTwice", "config.json", R"({"hidden_size":1,"hidden_size":2})",
            "/hidden_size"),
-      text("ConfigTooDeep", "config.json", std::string(100000, '['), std::string(64, '/')),
+      text("ConfigTooDeep", "config.json", std::string(100000, '['), FirstItems(64)),
       text("GenerationBroken", kGeneration, "{", ""),
       text("StopIdAsText", kGeneration, R"({"eos_token_id":"7"})", "/eos_token_id"),
       text("StopIdAsFloat", kGeneration, R"({"eos_token_id":[7.0]})", "/eos_token_id/0"),
