@@ -60,27 +60,6 @@ Result<std::optional<DrafterSelectorTensors>> SortSelector(const DrafterConfig& 
   return selector;
 }
 
-// EXL3 tensors and a quantization config come together or not at all.
-Status CheckQuantized(const DrafterCheckpoint& checkpoint, const DrafterInventory& inventory) {
-  const Exl3Group* first = nullptr;
-  for (const LinearSource* linear : Linears(inventory)) {
-    const auto* group = std::get_if<Exl3Group>(&linear->weights);
-    if (group != nullptr && first == nullptr) first = group;
-  }
-  if (first != nullptr && !checkpoint.quantization()) {
-    return Fail(Code::kMismatch,
-                "there are EXL3 tensors, but no config has a quantization_config: a conversion was "
-                "interrupted",
-                first->trellis.where());
-  }
-  if (first == nullptr && checkpoint.quantization()) {
-    return Fail(Code::kMismatch, "the quantization is exl3, but no linear is an EXL3 group",
-                {.file = checkpoint.quantization()->file,
-                 .pointer = checkpoint.quantization()->pointer + "/quant_method"});
-  }
-  return {};
-}
-
 Status CheckFiniteLinear(const LinearSource& linear) {
   if (const auto* group = std::get_if<Exl3Group>(&linear.weights)) {
     TRY(CheckFinite(group->input_scale));
@@ -144,7 +123,7 @@ Result<DrafterInventory> TakeDrafterInventory(const DrafterCheckpoint& checkpoin
                             (config.conv ? "" : " and no convolution")));
   inventory.used_tensors = sorted.used_tensors;
   inventory.used_bytes = sorted.used_bytes;
-  TRY(CheckQuantized(checkpoint, inventory));
+  TRY(CheckExl3IsStated(Linears(inventory), checkpoint.quantization()));
   return inventory;
 }
 

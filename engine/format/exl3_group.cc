@@ -233,4 +233,24 @@ Status CheckFinite(const TensorView& tensor) {
   }
 }
 
+Status CheckExl3IsStated(std::span<const LinearSource* const> linears,
+                         const std::optional<QuantizationConfig>& quantization) {
+  const Exl3Group* first = nullptr;
+  for (const LinearSource* linear : linears) {
+    const auto* group = std::get_if<Exl3Group>(&linear->weights);
+    if (group != nullptr && first == nullptr) first = group;
+  }
+  if (first != nullptr && !quantization) {
+    return Fail(Code::kMismatch,
+                "there are EXL3 tensors, but no config has a quantization_config: a conversion was "
+                "interrupted",
+                first->trellis.where());
+  }
+  if (first == nullptr && quantization) {
+    return Fail(Code::kMismatch, "the quantization is exl3, but no linear is an EXL3 group",
+                {.file = quantization->file, .pointer = quantization->pointer + "/quant_method"});
+  }
+  return {};
+}
+
 }  // namespace hallmark

@@ -5,11 +5,13 @@
 #ifndef HALLMARK_ENGINE_FORMAT_EXL3_GROUP_H_
 #define HALLMARK_ENGINE_FORMAT_EXL3_GROUP_H_
 
+#include <optional>
 #include <span>
 #include <string_view>
 
 #include "engine/base/result.h"
 #include "engine/format/linear.h"
+#include "engine/format/quantization_config.h"
 #include "engine/format/tensor.h"
 
 namespace hallmark {
@@ -29,6 +31,10 @@ Result<Exl3Group> ParseExl3Group(std::string_view prefix, std::span<const Tensor
 // count, the first index and its byte. Zeros of both signs, subnormals and 65504 are finite. Other
 // types pass.
 Status CheckFinite(const TensorView& tensor);
+
+// EXL3 groups among `linears` and a quantization config come together or not at all: kMismatch.
+Status CheckExl3IsStated(std::span<const LinearSource* const> linears,
+                         const std::optional<QuantizationConfig>& quantization);
 
 }  // namespace hallmark
 

@@ -121,27 +121,6 @@ Status SortHead(const Checkpoint& checkpoint, TensorSorter* sorter,
   return {};
 }
 
-// EXL3 tensors and a quantization config come together or not at all.
-Status CheckQuantized(const Checkpoint& checkpoint, const CheckpointInventory& inventory) {
-  const Exl3Group* first = nullptr;
-  for (const LinearSource* linear : Linears(inventory)) {
-    const auto* group = std::get_if<Exl3Group>(&linear->weights);
-    if (group != nullptr && first == nullptr) first = group;
-  }
-  if (first != nullptr && !checkpoint.quantization()) {
-    return Fail(Code::kMismatch,
-                "there are EXL3 tensors, but no config has a quantization_config: a conversion was "
-                "interrupted",
-                first->trellis.where());
-  }
-  if (first == nullptr && checkpoint.quantization()) {
-    return Fail(Code::kMismatch, "the quantization is exl3, but no linear is an EXL3 group",
-                {.file = checkpoint.quantization()->file,
-                 .pointer = checkpoint.quantization()->pointer + "/quant_method"});
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<CheckpointInventory> TakeInventory(const Checkpoint& checkpoint) {
@@ -165,7 +144,7 @@ Result<CheckpointInventory> TakeInventory(const Checkpoint& checkpoint) {
   inventory.unused = std::move(sorted.unused);
   inventory.used_tensors = sorted.used_tensors;
   inventory.used_bytes = sorted.used_bytes;
-  TRY(CheckQuantized(checkpoint, inventory));
+  TRY(CheckExl3IsStated(Linears(inventory), checkpoint.quantization()));
   return inventory;
 }
 

@@ -55,11 +55,6 @@ class AffineCpuLinear : public CpuLinear {
     return static_cast<size_t>(blocks_ * groups_) * sizeof(AffineBlock);
   }
 
-  Status Run(ConstRows x, Rows y, ThreadPool& pool) const override {
-    const ColumnSpan all{0, out_features};
-    return RunColumns(std::span(&all, 1), x, y, pool);
-  }
-
   Status RunColumns(std::span<const ColumnSpan> spans, ConstRows x, Rows y,
                     ThreadPool& pool) const override {
     const std::vector<ColumnStrip> strips = StripsOf(spans, out_features);

@@ -31,7 +31,10 @@ class CpuLinear : public LinearWeight {
   // y [rows, out_features] from x [rows, in_features], which do not overlap. kOutOfRange, with the
   // layer's name in the locator and y unspecified, if an EXL3 input is not finite in fp16 once
   // rotated; kResource if there is no memory for scratch.
-  virtual Status Run(ConstRows x, Rows y, ThreadPool& pool) const = 0;
+  Status Run(ConstRows x, Rows y, ThreadPool& pool) const {
+    const ColumnSpan all{0, out_features};
+    return RunColumns(std::span(&all, 1), x, y, pool);
+  }
 
   // The same columns alone, side by side in y: spans ascend and keep to strips of 128 outputs
   // (DraftOps::LinearColumns). A strip's bits do not depend on which others are asked for.

@@ -124,11 +124,6 @@ class Exl3CpuLinear : public CpuLinear {
     return panels_.bytes() + sizeof(float) * (suh_.size() + svh_.size() + bias_.size());
   }
 
-  Status Run(ConstRows x, Rows y, ThreadPool& pool) const override {
-    const ColumnSpan all{0, out_features};
-    return RunColumns(std::span(&all, 1), x, y, pool);
-  }
-
   Status RunColumns(std::span<const ColumnSpan> spans, ConstRows x, Rows y,
                     ThreadPool& pool) const override {
     const std::vector<ColumnStrip> strips = StripsOf(spans, out_features);
