@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "engine/base/host_device.h"
+
 namespace hallmark {
 
 // Exact.
@@ -17,16 +19,18 @@ uint16_t FloatToHalf(float value);
 uint16_t DoubleToHalf(double value);
 
 // Exact.
-inline float Bf16ToFloat(uint16_t bits) {
+HALLMARK_HOST_DEVICE inline float Bf16ToFloat(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
 }
 // NaN stays a (quiet) NaN.
-inline uint16_t FloatToBf16(float value) {
+HALLMARK_HOST_DEVICE inline uint16_t FloatToBf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if ((bits & 0x7FFFFFFFu) > 0x7F800000u) return static_cast<uint16_t>((bits >> 16) | 0x40u);
   return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
-inline float RoundToBf16(float value) { return Bf16ToFloat(FloatToBf16(value)); }
+HALLMARK_HOST_DEVICE inline float RoundToBf16(float value) {
+  return Bf16ToFloat(FloatToBf16(value));
+}
 
 // fp8 e4m3fn (OCP): no infinity, 0x7F and 0xFF are NaN, largest finite 448. Exact.
 float Fp8E4m3ToFloat(uint8_t bits);

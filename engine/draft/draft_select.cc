@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "engine/backend/cpu/ref/blocked_sum.h"
+#include "engine/base/blocked_sum.h"
 #include "engine/draft/draft_pass.h"
 
 namespace hallmark {

@@ -7,10 +7,15 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 add_library(hallmark_options INTERFACE)
 # -ffp-contract=off: a sum's bits are part of the contract, so the compiler may not fuse it.
-target_compile_options(hallmark_options INTERFACE
-  -Wall -Wextra -Werror -Wno-missing-field-initializers -ffp-contract=off)
+target_compile_options(hallmark_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
+  -Wall -Wextra -Werror -Wno-missing-field-initializers -ffp-contract=off>)
 # GCC 12 sees an overlap in every `"literal" + std::string` (its bug 105651).
-target_compile_options(hallmark_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+target_compile_options(hallmark_options INTERFACE
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)
+# The same for device code: no fused multiply-add that the source does not write, no fast math.
+target_compile_options(hallmark_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:
+  --fmad=false --expt-relaxed-constexpr --Werror=all-warnings
+  "SHELL:-Xcompiler -Wall,-Wextra,-Wno-missing-field-initializers,-ffp-contract=off">)
 target_include_directories(hallmark_options INTERFACE ${PROJECT_SOURCE_DIR})
 
 # Makes static library hallmark_<NAME> with alias hallmark::<NAME>.
@@ -24,6 +29,12 @@ function(hallmark_library NAME)
     cmake_path(ABSOLUTE_PATH source NORMALIZE)
     set_property(GLOBAL PROPERTY "HALLMARK_OWNER:${source}" hallmark_${NAME})
   endforeach()
+endfunction()
+
+# Makes static library hallmark_kernels_<NAME> with alias hallmark::kernels_<NAME> from .cu files.
+function(hallmark_kernels NAME)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  hallmark_library(kernels_${NAME} SOURCES ${ARG_SOURCES} DEPS CUDA::cudart_static hallmark::base ${ARG_DEPS})
 endfunction()
 
 # Adds a GoogleTest executable whose cases become ctests named <tier>.<area>.<Suite>.<case>.

@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "engine/backend/cpu/ref/blocked_sum.h"
 #include "engine/backend/cpu/simd/affine_loops.h"
 #include "engine/backend/cpu/widen.h"
+#include "engine/base/blocked_sum.h"
 #include "engine/base/check.h"
 
 namespace hallmark {

@@ -9,10 +9,10 @@
 
 #include "conformance/harness/tolerances.h"
 #include "engine/backend/cpu/ref/attention.h"
-#include "engine/backend/cpu/ref/blocked_sum.h"
 #include "engine/backend/cpu/ref/delta_net.h"
 #include "engine/backend/cpu/ref/norm.h"
 #include "engine/backend/cpu/ref/pointwise.h"
+#include "engine/base/blocked_sum.h"
 #include "engine/base/random.h"
 
 namespace hallmark {

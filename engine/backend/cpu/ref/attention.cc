@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "engine/backend/cpu/ref/blocked_sum.h"
+#include "engine/base/blocked_sum.h"
 #include "engine/base/elementary.h"
 #include "engine/base/float_types.h"
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/backend/cpu/ref/blocked_sum.h"
+#include "engine/base/blocked_sum.h"
 #include "engine/base/elementary.h"
 
 namespace hallmark {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/backend/cpu/ref/blocked_sum.h"
+#include "engine/base/blocked_sum.h"
 #include "engine/base/elementary.h"
 
 namespace hallmark {

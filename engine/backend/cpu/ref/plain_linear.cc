@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/backend/cpu/ref/plain_linear.h"
 
-#include "engine/backend/cpu/ref/blocked_sum.h"
+#include "engine/base/blocked_sum.h"
 
 namespace hallmark {
 

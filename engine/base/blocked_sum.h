@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU backend's one order of summation: 16 interleaved fp32 partial sums per block of 128
+// The one order of summation: 16 interleaved fp32 partial sums per block of 128
 // terms, folded pairwise (8, 4, 2, 1 apart), blocks added in order from zero. Terms are rounded to
 // fp32 before they are added: there is no fused multiply-add in the definition.
-#ifndef HALLMARK_ENGINE_BACKEND_CPU_REF_BLOCKED_SUM_H_
-#define HALLMARK_ENGINE_BACKEND_CPU_REF_BLOCKED_SUM_H_
+#ifndef HALLMARK_ENGINE_BASE_BLOCKED_SUM_H_
+#define HALLMARK_ENGINE_BASE_BLOCKED_SUM_H_
 
 #include <cstdint>
 
@@ -31,4 +31,4 @@ float BlockedSum(int64_t count, const Term& term) {
 
 }  // namespace hallmark
 
-#endif  // HALLMARK_ENGINE_BACKEND_CPU_REF_BLOCKED_SUM_H_
+#endif  // HALLMARK_ENGINE_BASE_BLOCKED_SUM_H_

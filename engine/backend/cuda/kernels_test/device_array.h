@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// DeviceArray<T>: device memory of a test, between two guard bands. Inputs are uploaded; an output
+// starts as NaN bytes, so that an element nobody wrote cannot pass for a result, and its bands are
+// checked when it is downloaded. Any CUDA error ends the test.
+#ifndef HALLMARK_ENGINE_BACKEND_CUDA_KERNELS_TEST_DEVICE_ARRAY_H_
+#define HALLMARK_ENGINE_BACKEND_CUDA_KERNELS_TEST_DEVICE_ARRAY_H_
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hallmark {
+
+// Ends the process: after a CUDA error nothing that follows means anything.
+inline void CheckCuda(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  ADD_FAILURE() << what << ": " << cudaGetErrorString(error);
+  std::abort();
+}
+
+template <typename T>
+class DeviceArray {
+ public:
+  // An output: every byte 0xFF, which is a NaN in fp16, bf16, fp32 and fp8 alike.
+  explicit DeviceArray(size_t count) : count_(count) {
+    CheckCuda(cudaMalloc(&raw_, bytes() + 2 * kBand), "cudaMalloc");
+    CheckCuda(cudaMemset(raw_, kSentinel, kBand), "cudaMemset");
+    CheckCuda(cudaMemset(raw_ + kBand, 0xFF, bytes()), "cudaMemset");
+    CheckCuda(cudaMemset(raw_ + kBand + bytes(), kSentinel, kBand), "cudaMemset");
+  }
+  explicit DeviceArray(std::span<const T> host) : DeviceArray(host.size()) {
+    CheckCuda(cudaMemcpy(data(), host.data(), bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  }
+  explicit DeviceArray(const std::vector<T>& host) : DeviceArray(std::span<const T>(host)) {}
+  ~DeviceArray() { cudaFree(raw_); }
+  DeviceArray(const DeviceArray&) = delete;
+  DeviceArray& operator=(const DeviceArray&) = delete;
+
+  T* data() const { return reinterpret_cast<T*>(raw_ + kBand); }
+  size_t size() const { return count_; }
+
+  // Waits for the device. Fails the test when a band was written.
+  std::vector<T> Download() const {
+    CheckCuda(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    std::vector<T> host(count_);
+    CheckCuda(cudaMemcpy(host.data(), data(), bytes(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    std::vector<unsigned char> band(2 * kBand);
+    CheckCuda(cudaMemcpy(band.data(), raw_, kBand, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    CheckCuda(
+        cudaMemcpy(band.data() + kBand, raw_ + kBand + bytes(), kBand, cudaMemcpyDeviceToHost),
+        "cudaMemcpy");
+    for (size_t i = 0; i < band.size(); ++i) {
+      if (band[i] == kSentinel) continue;
+      ADD_FAILURE() << "a byte " << (i < kBand ? "before" : "after") << " the output was written";
+      break;
+    }
+    return host;
+  }
+
+ private:
+  // A multiple of 256: data() keeps the alignment of cudaMalloc.
+  static constexpr size_t kBand = 1024;
+  static constexpr unsigned char kSentinel = 0xA5;
+  size_t bytes() const { return count_ * sizeof(T); }
+
+  size_t count_;
+  unsigned char* raw_ = nullptr;
+};
+
+}  // namespace hallmark
+
+#endif  // HALLMARK_ENGINE_BACKEND_CUDA_KERNELS_TEST_DEVICE_ARRAY_H_
