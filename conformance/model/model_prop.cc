@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clause: model-golden
 // Clause: chunked-equals-whole
+// Clause: scratch-clean
 // Random tiny models: the engine against an independent fp64 forward pass, and against itself under
 // random cuts, tiers, threads and caches.
 #include <gtest/gtest.h>
@@ -81,8 +82,8 @@ struct Trace {
 
 // Feeds ids in pieces of the given lengths (the last piece takes the rest).
 Trace Feed(const LoadedModel& loaded, KvType kv, std::span<const int32_t> ids,
-           const std::vector<size_t>& pieces) {
-  auto pass = ForwardPass::Create(*loaded.model);
+           const std::vector<size_t>& pieces, const ScratchOptions& scratch = {}) {
+  auto pass = ForwardPass::Create(*loaded.model, ForwardPass::kMaxRows, {}, scratch);
   auto sequence = Sequence::Create(*loaded.backend, loaded.model->config, kv);
   RC_ASSERT(pass.has_value() && sequence.has_value());
   Trace trace;
@@ -137,6 +138,19 @@ RC_GTEST_PROP(TinyModel, AnyCutTierAndThreadCountGivesTheSameBits, (uint64_t see
   const Trace cut = Feed(*other, kv, ids, pieces);
   RC_ASSERT(CompareBits<float>(whole.logits, cut.logits).Passed());
   RC_ASSERT(whole.digest == cut.digest);
+}
+
+RC_GTEST_PROP(TinyModel, PoisonInSharedScratchChangesNoBit, (uint64_t seed)) {
+  SplitMix64 random(seed);
+  const SyntheticModel model = RandomGeometry(random);
+  const KvType kv = random.Below(2) == 0 ? KvType::kBf16 : KvType::kFp8E4m3;
+  const auto ids = RandomIds(random, 2 + random.Below(60), model.vocab);
+  const LoadedModel loaded = WriteAndLoad(model, {});
+  const std::vector<size_t> pieces = {1 + random.Below(ids.size())};
+  const Trace apart = Feed(loaded, kv, ids, pieces, {.overlap = false});
+  const Trace poisoned = Feed(loaded, kv, ids, pieces, {.poison = true});
+  RC_ASSERT(CompareBits<float>(apart.logits, poisoned.logits).Passed());
+  RC_ASSERT(apart.digest == poisoned.digest);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "engine/backend/buffer.h"
 #include "engine/backend/geometry.h"
@@ -72,6 +73,11 @@ class Backend {
   // Memory. Allocate gives kResource when there is none; contents are undefined.
   virtual Result<Buffer> Allocate(size_t bytes) = 0;
   virtual Status Zero(void* destination, size_t bytes) = 0;
+  // Sets every byte. Here through a copy of host memory; a backend may know better.
+  virtual Status Fill(void* destination, uint8_t byte, size_t bytes) {
+    const std::vector<uint8_t> host(bytes, byte);
+    return Upload(destination, host.data(), bytes);
+  }
   virtual Status Upload(void* destination, const void* host, size_t bytes) = 0;
   virtual Status Download(void* host, const void* source, size_t bytes) = 0;
   // Between two places of the backend's memory that do not overlap.

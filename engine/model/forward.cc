@@ -10,11 +10,8 @@
 namespace hallmark {
 namespace {
 
-// Rows of logits computed at once: bounds the buffer (vocabularies are large).
-constexpr int64_t kHeadRows = 16;
-
-Result<Buffer> AllocateRows(Backend& backend, int64_t rows, int64_t cols) {
-  return backend.Allocate(static_cast<size_t>(rows * cols) * sizeof(float));
+Rows View(const Buffer& buffer, int64_t rows, int64_t cols) {
+  return {buffer.floats(), rows, cols};
 }
 
 Status CheckTaps(const Model& model, std::span<const int> taps) {
@@ -28,8 +25,8 @@ Status CheckTaps(const Model& model, std::span<const int> taps) {
 
 }  // namespace
 
-Result<ForwardPass> ForwardPass::Create(const Model& model, int64_t max_rows,
-                                        std::vector<int> taps) {
+Result<ForwardPass> ForwardPass::Create(const Model& model, int64_t max_rows, std::vector<int> taps,
+                                        const ScratchOptions& scratch) {
   if (max_rows < 1 || max_rows > kMaxRows) {
     return Fail(Code::kOutOfRange, "expected 1 to " + std::to_string(kMaxRows) + " rows a call");
   }
@@ -37,33 +34,20 @@ Result<ForwardPass> ForwardPass::Create(const Model& model, int64_t max_rows,
   ForwardPass pass(model);
   pass.max_rows_ = max_rows;
   pass.tap_indices_ = std::move(taps);
-  const ModelConfig& config = model.config;
-  const AttentionGeometry& attention = model.attention;
-  const DeltaNetGeometry& delta = model.delta_net;
-  const int64_t queries = int64_t{1} * attention.heads * attention.head_dim;
-  const int64_t keys = int64_t{1} * attention.kv_heads * attention.head_dim;
-  auto allocate = [&](Buffer& buffer, int64_t cols) -> Status {
-    buffer = TRY(AllocateRows(*model.backend, max_rows, cols));
-    return {};
-  };
-  TRY(allocate(pass.hidden_, config.hidden));
-  TRY(allocate(pass.normed_, config.hidden));
-  TRY(allocate(pass.mixed_, config.hidden));
-  TRY(allocate(pass.q_gate_, 2 * queries));
-  TRY(allocate(pass.q_, queries));
-  TRY(allocate(pass.k_, keys));
-  TRY(allocate(pass.v_, keys));
-  TRY(allocate(pass.attended_, queries));
-  TRY(allocate(pass.qkv_, delta.channels()));
-  TRY(allocate(pass.conv_, delta.channels()));
-  TRY(allocate(pass.z_, delta.value_width()));
-  TRY(allocate(pass.a_, delta.value_heads));
-  TRY(allocate(pass.b_, delta.value_heads));
-  TRY(allocate(pass.rule_, delta.value_width()));
-  TRY(allocate(pass.gate_, config.intermediate));
-  TRY(allocate(pass.up_, config.intermediate));
-  TRY(allocate(pass.tap_rows_, static_cast<int64_t>(pass.tap_indices_.size()) * config.hidden));
-  pass.logits_ = TRY(AllocateRows(*model.backend, std::min(kHeadRows, max_rows), config.vocab));
+  pass.scratch_ = scratch;
+  pass.layout_ = LayOutScratch(model.config, max_rows,
+                               static_cast<int64_t>(pass.tap_indices_.size()), scratch.overlap);
+  Backend& backend = *model.backend;
+  pass.shared_ = TRY(backend.Allocate(pass.layout_.shared_bytes));
+  for (size_t i = 0; i < kScratchParts; ++i) {
+    const ScratchSlot& slot = pass.layout_.slots[i];
+    if (slot.phase) {
+      pass.places_[i] = pass.shared_.floats() + slot.offset / sizeof(float);
+    } else {
+      pass.buffers_[i] = TRY(backend.Allocate(slot.bytes));
+      pass.places_[i] = pass.buffers_[i].floats();
+    }
+  }
   return pass;
 }
 
@@ -159,10 +143,11 @@ Status ForwardPass::Commit(Sequence& sequence, VerifyWindow& window, int64_t row
   if (rows == 0) return {};
   Backend& backend = *model_->backend;
   const DeltaNetGeometry& geometry = model_->delta_net;
-  const Rows conv = Scratch(conv_, rows, geometry.channels());
-  const Rows rule = Scratch(rule_, rows, geometry.value_width());
+  const Rows conv = Scratch(ScratchPart::kConv, rows);
+  const Rows rule = Scratch(ScratchPart::kRule, rows);
   CHECK(rows <= max_rows_);
   sequence.failed_ = true;  // until every layer has moved on
+  TRY(EndPhase());
   for (size_t i = 0; i < model_->layers.size(); ++i) {
     const ModelLayer& layer = model_->layers[i];
     if (layer.kind != LayerKind::kDeltaNet) continue;  // its keys and values are in place
@@ -170,15 +155,22 @@ Status ForwardPass::Commit(Sequence& sequence, VerifyWindow& window, int64_t row
     const Sequence::DeltaNetState& state = sequence.layers_[i].delta_net;
     const DeltaNetWeights small{layer.delta_net.a_log.floats(), layer.delta_net.dt_bias.floats()};
     TRY(backend.ConvSilu(geometry, layer.delta_net.conv.floats(),
-                         Scratch(record.qkv, rows, geometry.channels()), state.window.floats(),
+                         View(record.qkv, rows, geometry.channels()), state.window.floats(),
                          state.window.floats(), conv));
-    TRY(backend.DeltaNet(geometry, small, conv, Scratch(record.a, rows, geometry.value_heads),
-                         Scratch(record.b, rows, geometry.value_heads), state.state.floats(),
+    TRY(backend.DeltaNet(geometry, small, conv, View(record.a, rows, geometry.value_heads),
+                         View(record.b, rows, geometry.value_heads), state.state.floats(),
                          state.state.floats(), rule));
   }
   sequence.position_ += rows;
   sequence.failed_ = false;
   return {};
+}
+
+// The buffers of the phase that has run are dead, whatever comes next.
+Status ForwardPass::EndPhase() {
+  constexpr uint8_t kNanByte = 0xFF;  // four of them are a NaN
+  if (!scratch_.poison) return {};
+  return model_->backend->Fill(shared_.data(), kNanByte, shared_.bytes());
 }
 
 Status ForwardPass::Tap(int index, Rows hidden, const ForwardRequest* request,
@@ -187,7 +179,7 @@ Status ForwardPass::Tap(int index, Rows hidden, const ForwardRequest* request,
   const int64_t width = model_->config.hidden;
   for (size_t i = 0; i < tap_indices_.size(); ++i) {
     if (tap_indices_[i] != index) continue;
-    const Rows all = Scratch(tap_rows_, hidden.rows, tap_indices_.size() * width);
+    const Rows all = Scratch(ScratchPart::kTaps, hidden.rows);
     TRY(backend.CopyColumns(hidden, static_cast<int64_t>(i) * width, all));
   }
   if (request == nullptr) return {};
@@ -205,15 +197,15 @@ Status ForwardPass::Tap(int index, Rows hidden, const ForwardRequest* request,
 Status ForwardPass::RunLayers(std::span<const PassSlice> slices, const ForwardRequest* request,
                               ForwardOutput* host_taps) {
   Backend& backend = *model_->backend;
-  const int64_t width = model_->config.hidden;
   std::vector<int32_t> ids;
   for (const PassSlice& slice : slices) ids.insert(ids.end(), slice.ids.begin(), slice.ids.end());
   const int64_t rows = static_cast<int64_t>(ids.size());
-  const Rows hidden = Scratch(hidden_, rows, width);
-  const Rows normed = Scratch(normed_, rows, width);
-  const Rows mixed = Scratch(mixed_, rows, width);
-  taps_ = Scratch(tap_rows_, rows, static_cast<int64_t>(tap_indices_.size()) * width);
+  const Rows hidden = Scratch(ScratchPart::kHidden, rows);
+  const Rows normed = Scratch(ScratchPart::kNormed, rows);
+  const Rows mixed = Scratch(ScratchPart::kMixed, rows);
+  taps_ = Scratch(ScratchPart::kTaps, rows);
 
+  TRY(EndPhase());
   TRY(backend.Embed(*model_->embedding, ids, hidden));
   TRY(Tap(0, hidden, request, host_taps));
   for (size_t i = 0; i < model_->layers.size(); ++i) {
@@ -224,9 +216,11 @@ Status ForwardPass::RunLayers(std::span<const PassSlice> slices, const ForwardRe
     } else {
       TRY(RunDeltaNet(layer, i, slices, rows));
     }
+    TRY(EndPhase());
     TRY(backend.Add(hidden, mixed));
     TRY(backend.RmsNorm(hidden, layer.post_norm.floats(), model_->config.eps, normed));
     TRY(RunMlp(layer, rows));
+    TRY(EndPhase());
     TRY(backend.Add(hidden, mixed));
     TRY(Tap(static_cast<int>(i) + 1, hidden, request, host_taps));
   }
@@ -245,14 +239,12 @@ Status ForwardPass::RunAttention(const ModelLayer& layer, size_t index,
   Backend& backend = *model_->backend;
   const AttentionLayer& weights = layer.attention;
   const AttentionGeometry& geometry = model_->attention;
-  const int64_t queries = int64_t{1} * geometry.heads * geometry.head_dim;
-  const int64_t keys = int64_t{1} * geometry.kv_heads * geometry.head_dim;
-  const Rows normed = Scratch(normed_, rows, model_->config.hidden);
-  const Rows q_gate = Scratch(q_gate_, rows, 2 * queries);
-  const Rows q = Scratch(q_, rows, queries);
-  const Rows k = Scratch(k_, rows, keys);
-  const Rows v = Scratch(v_, rows, keys);
-  const Rows attended = Scratch(attended_, rows, queries);
+  const Rows normed = Scratch(ScratchPart::kNormed, rows);
+  const Rows q_gate = Scratch(ScratchPart::kQGate, rows);
+  const Rows q = Scratch(ScratchPart::kQ, rows);
+  const Rows k = Scratch(ScratchPart::kK, rows);
+  const Rows v = Scratch(ScratchPart::kV, rows);
+  const Rows attended = Scratch(ScratchPart::kAttended, rows);
   const AttentionWeights small{weights.q_norm.floats(), weights.k_norm.floats(),
                                model_->inv_freq.floats()};
   TRY(backend.Linear(*weights.q, normed, q_gate));
@@ -270,7 +262,7 @@ Status ForwardPass::RunAttention(const ModelLayer& layer, size_t index,
                           q_gate.Slice(first, count), pages, attended.Slice(first, count)));
     first += count;
   }
-  return backend.Linear(*weights.o, attended, Scratch(mixed_, rows, model_->config.hidden));
+  return backend.Linear(*weights.o, attended, Scratch(ScratchPart::kMixed, rows));
 }
 
 Status ForwardPass::RunDeltaNet(const ModelLayer& layer, size_t index,
@@ -278,13 +270,13 @@ Status ForwardPass::RunDeltaNet(const ModelLayer& layer, size_t index,
   Backend& backend = *model_->backend;
   const DeltaNetLayer& weights = layer.delta_net;
   const DeltaNetGeometry& geometry = model_->delta_net;
-  const Rows normed = Scratch(normed_, rows, model_->config.hidden);
-  const Rows qkv = Scratch(qkv_, rows, geometry.channels());
-  const Rows conv = Scratch(conv_, rows, geometry.channels());
-  const Rows z = Scratch(z_, rows, geometry.value_width());
-  const Rows a = Scratch(a_, rows, geometry.value_heads);
-  const Rows b = Scratch(b_, rows, geometry.value_heads);
-  const Rows rule = Scratch(rule_, rows, geometry.value_width());
+  const Rows normed = Scratch(ScratchPart::kNormed, rows);
+  const Rows qkv = Scratch(ScratchPart::kQkv, rows);
+  const Rows conv = Scratch(ScratchPart::kConv, rows);
+  const Rows z = Scratch(ScratchPart::kZ, rows);
+  const Rows a = Scratch(ScratchPart::kA, rows);
+  const Rows b = Scratch(ScratchPart::kB, rows);
+  const Rows rule = Scratch(ScratchPart::kRule, rows);
   const DeltaNetWeights small{weights.a_log.floats(), weights.dt_bias.floats()};
   TRY(backend.Linear(*weights.qkv, normed, qkv));
   TRY(backend.Linear(*weights.z, normed, z));
@@ -315,31 +307,30 @@ Status ForwardPass::RunDeltaNet(const ModelLayer& layer, size_t index,
     first += count;
   }
   TRY(backend.GatedNorm(geometry, weights.norm.floats(), rule, z, rule));
-  return backend.Linear(*weights.out, rule, Scratch(mixed_, rows, model_->config.hidden));
+  return backend.Linear(*weights.out, rule, Scratch(ScratchPart::kMixed, rows));
 }
 
 Status ForwardPass::RunMlp(const ModelLayer& layer, int64_t rows) {
   Backend& backend = *model_->backend;
-  const Rows normed = Scratch(normed_, rows, model_->config.hidden);
-  const Rows gate = Scratch(gate_, rows, model_->config.intermediate);
-  const Rows up = Scratch(up_, rows, model_->config.intermediate);
+  const Rows normed = Scratch(ScratchPart::kNormed, rows);
+  const Rows gate = Scratch(ScratchPart::kGate, rows);
+  const Rows up = Scratch(ScratchPart::kUp, rows);
   TRY(backend.Linear(*layer.gate, normed, gate));
   TRY(backend.Linear(*layer.up, normed, up));
   TRY(backend.SwiGlu(gate, up, gate));
-  return backend.Linear(*layer.down, gate, Scratch(mixed_, rows, model_->config.hidden));
+  return backend.Linear(*layer.down, gate, Scratch(ScratchPart::kMixed, rows));
 }
 
 Status ForwardPass::RunHead(std::span<const HeadRow> rows) {
   Backend& backend = *model_->backend;
-  const int64_t width = model_->config.hidden;
   const int64_t vocab = model_->config.vocab;
-  const Rows hidden = Scratch(hidden_, max_rows_, width);
+  const Rows hidden = Scratch(ScratchPart::kHidden, max_rows_);
   const size_t group = static_cast<size_t>(std::min(kHeadRows, max_rows_));
   for (size_t done = 0; done < rows.size(); done += group) {
     const auto part = rows.subspan(done, std::min(group, rows.size() - done));
     const int64_t count = static_cast<int64_t>(part.size());
-    const Rows normed = Scratch(normed_, count, width);
-    const Rows logits = Scratch(logits_, count, vocab);
+    const Rows normed = Scratch(ScratchPart::kNormed, count);
+    const Rows logits = Scratch(ScratchPart::kLogits, count);
     for (int64_t at = 0; at < count;) {  // neighbours in one call
       int64_t run = 1;
       while (at + run < count && part[at + run].row == part[at].row + run) ++run;

@@ -5,11 +5,13 @@
 #ifndef HALLMARK_ENGINE_MODEL_FORWARD_H_
 #define HALLMARK_ENGINE_MODEL_FORWARD_H_
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "engine/model/model.h"
+#include "engine/model/scratch_layout.h"
 #include "engine/model/sequence.h"
 #include "engine/model/verify_window.h"
 
@@ -39,6 +41,14 @@ struct PassSlice {
   VerifyWindow* window = nullptr;
 };
 
+struct ScratchOptions {
+  // The phases of a layer share memory (scratch_layout.h).
+  bool overlap = true;
+  // Whenever a phase has ended, fill the memory they share with NaN, so that a value read from a
+  // phase that is over shows (clause scratch-clean). Changes no bit.
+  bool poison = false;
+};
+
 class ForwardPass {
  public:
   // Rows that go through the layers at once; more ids are fed in pieces of this size.
@@ -47,7 +57,7 @@ class ForwardPass {
   // Allocates scratch for up to `max_rows` (1 .. kMaxRows). `model` must outlive the pass. The
   // residual rows `taps` (numbered as in ForwardRequest) of each call are gathered on the backend.
   static Result<ForwardPass> Create(const Model& model, int64_t max_rows = kMaxRows,
-                                    std::vector<int> taps = {});
+                                    std::vector<int> taps = {}, const ScratchOptions& scratch = {});
 
   // Feeds ids at sequence.position() and moves it on. kOutOfRange for an id outside the vocabulary,
   // for no ids, or past max_positions: then nothing has changed. After any other error the sequence
@@ -87,19 +97,19 @@ class ForwardPass {
     std::vector<float>* out;
   };
   Status RunHead(std::span<const HeadRow> rows);
-  Rows Scratch(const Buffer& buffer, int64_t rows, int64_t cols) const {
-    return {buffer.floats(), rows, cols};
+  Status EndPhase();
+  Rows Scratch(ScratchPart part, int64_t rows) const {
+    return {places_[static_cast<size_t>(part)], rows, layout_.at(part).cols};
   }
 
   const Model* model_;
   int64_t max_rows_ = 0;
-  Buffer hidden_, normed_, mixed_;        // [rows, hidden]
-  Buffer q_gate_, q_, k_, v_, attended_;  // attention
-  Buffer qkv_, conv_, z_, a_, b_, rule_;  // DeltaNet
-  Buffer gate_, up_;                      // MLP
-  Buffer logits_;                         // [head rows, vocab]
+  ScratchOptions scratch_;
+  ScratchLayout layout_;
+  Buffer shared_;                              // what the phases use in turn
+  std::array<Buffer, kScratchParts> buffers_;  // of the parts outside it
+  std::array<float*, kScratchParts> places_ = {};
   std::vector<int> tap_indices_;
-  Buffer tap_rows_;  // [rows, taps * hidden]
   ConstRows taps_;
 };
 

@@ -60,6 +60,10 @@ class CpuBackend : public Backend {
     std::memset(destination, 0, bytes);
     return {};
   }
+  Status Fill(void* destination, uint8_t byte, size_t bytes) override {
+    std::memset(destination, byte, bytes);
+    return {};
+  }
   Status Upload(void* destination, const void* host, size_t bytes) override {
     std::memcpy(destination, host, bytes);
     return {};
