@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/backend/cuda/fake_device.h"
+
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+namespace hallmark {
+namespace {
+
+constexpr size_t kAlignment = 256;
+// What fresh memory holds: a NaN in every type, so that nothing relies on zeros.
+constexpr int kUndefined = 0xFF;
+
+}  // namespace
+
+FakeCudaDevice::FakeCudaDevice()
+    : facts_{.name = "Fake GPU",
+             .major = 9,
+             .minor = 0,
+             .total_bytes = uint64_t{1} << 40,
+             .integrated = false,
+             .driver_version = 13000,
+             .runtime_version = 13000} {}
+
+FakeCudaDevice::~FakeCudaDevice() = default;
+
+Status FakeCudaDevice::Begin(CudaCall call) {
+  ++fallible_calls_;
+  const bool fails = calls_left-- == 0;
+  const std::string name = call.name;
+  calls_.push_back(std::move(call));
+  if (lost_) return Fail(Code::kDevice, "the device is lost, as planned", {.launcher = name});
+  if (fails) return Fail(Code::kDevice, "the call fails, as planned", {.launcher = name});
+  return {};
+}
+
+std::byte* FakeCudaDevice::TakeBlock(size_t bytes, bool mapped) {
+  Block block{std::make_unique<std::byte[]>(bytes + kAlignment), bytes, mapped};
+  const auto address = reinterpret_cast<uintptr_t>(block.memory.get());
+  std::byte* memory = block.memory.get() + (kAlignment - address % kAlignment);
+  std::memset(memory, kUndefined, bytes);
+  blocks_.emplace(memory, std::move(block));
+  (mapped ? mapped_bytes_ : device_bytes_) += bytes;
+  return memory;
+}
+
+void FakeCudaDevice::GiveBlock(std::byte* memory, bool mapped) {
+  const auto block = blocks_.find(memory);
+  if (block == blocks_.end() || block->second.mapped != mapped) {
+    Fault("memory was freed that is not held");
+    return;
+  }
+  for (const auto& [handle, stream] : streams_) {
+    if (!lost_ && stream.in_use.contains(memory)) Fault("memory was freed while in flight");
+  }
+  // Work on it that is pending would touch what is gone.
+  if (lost_) {
+    for (auto& [handle, stream] : streams_) stream.pending.clear();
+  }
+  (mapped ? mapped_bytes_ : device_bytes_) -= block->second.bytes;
+  blocks_.erase(block);
+}
+
+const std::byte* FakeCudaDevice::BlockOf(const void* memory, size_t bytes, bool mapped,
+                                         const char* use) {
+  const auto* first = static_cast<const std::byte*>(memory);
+  auto block = blocks_.upper_bound(first);
+  if (block != blocks_.begin()) {
+    --block;
+    const bool inside = first + bytes <= block->first + block->second.bytes;
+    if (inside && block->second.mapped == mapped) return block->first;
+  }
+  Fault(std::string(use) + (mapped ? " names no page-locked memory" : " names no device memory"));
+  return nullptr;
+}
+
+FakeCudaDevice::Stream* FakeCudaDevice::StreamOf(cudaStream_t stream) {
+  const auto entry = streams_.find(stream);
+  if (entry != streams_.end()) return &entry->second;
+  Fault("a call on a stream that does not exist, or on the legacy stream");
+  return nullptr;
+}
+
+Result<uint64_t> FakeCudaDevice::FreeBytes() {
+  if (lost_) return Fail(Code::kDevice, "the device is lost, as planned");
+  return memory_limit - device_bytes_;
+}
+
+Result<void*> FakeCudaDevice::Allocate(size_t bytes) {
+  ++allocations_;
+  TRY(Begin({.kind = CudaCallKind::kAllocate, .bytes = bytes}));
+  if (allocations_left-- == 0 || device_bytes_ + bytes > memory_limit) {
+    return Fail(Code::kResource, "no device memory, as planned");
+  }
+  std::byte* memory = TakeBlock(bytes, false);
+  calls_.back().address = memory;
+  return memory;
+}
+
+Result<MappedMemory> FakeCudaDevice::AllocateMapped(size_t bytes) {
+  ++allocations_;
+  TRY(Begin({.kind = CudaCallKind::kAllocateMapped, .bytes = bytes}));
+  if (allocations_left-- == 0) {
+    return Fail(Code::kResource, "no page-locked memory, as planned");
+  }
+  std::byte* memory = TakeBlock(bytes, true);
+  calls_.back().address = memory;
+  return MappedMemory{memory, memory};
+}
+
+void FakeCudaDevice::Free(void* memory) {
+  calls_.push_back({.kind = CudaCallKind::kFree, .address = memory});
+  GiveBlock(static_cast<std::byte*>(memory), false);
+}
+
+void FakeCudaDevice::FreeMapped(const MappedMemory& memory) {
+  calls_.push_back({.kind = CudaCallKind::kFreeMapped, .address = memory.host});
+  GiveBlock(memory.host, true);
+}
+
+Result<cudaStream_t> FakeCudaDevice::CreateStream() {
+  TRY(Begin({.kind = CudaCallKind::kCreateStream}));
+  const auto stream = reinterpret_cast<cudaStream_t>(next_stream_++);
+  streams_[stream];
+  calls_.back().stream = stream;
+  return stream;
+}
+
+void FakeCudaDevice::DestroyStream(cudaStream_t stream) {
+  calls_.push_back({.kind = CudaCallKind::kDestroyStream, .stream = stream});
+  if (streams_.erase(stream) == 0) Fault("a stream was destroyed that does not exist");
+}
+
+Status FakeCudaDevice::Synchronize(cudaStream_t stream) {
+  TRY(Begin({.kind = CudaCallKind::kSynchronize, .stream = stream}));
+  Stream* own = StreamOf(stream);
+  if (own == nullptr) return {};
+  for (const auto& work : std::exchange(own->pending, {})) work();
+  own->in_use.clear();
+  return {};
+}
+
+Status FakeCudaDevice::Memset(void* memory, int byte, size_t bytes, cudaStream_t stream) {
+  TRY(Begin({.kind = CudaCallKind::kMemset, .stream = stream, .address = memory, .bytes = bytes}));
+  Stream* own = StreamOf(stream);
+  const std::byte* block = BlockOf(memory, bytes, false, "a fill");
+  if (own == nullptr || block == nullptr) return {};
+  own->in_use.insert(block);
+  own->pending.push_back([=] { std::memset(memory, byte, bytes); });
+  return {};
+}
+
+Status FakeCudaDevice::Transfer(CudaCall call, void* to, const void* from, bool to_mapped,
+                                bool from_mapped) {
+  const size_t bytes = call.bytes;
+  const cudaStream_t stream = call.stream;
+  TRY(Begin(std::move(call)));
+  Stream* own = StreamOf(stream);
+  const std::byte* target = BlockOf(to, bytes, to_mapped, "a copy's target");
+  const std::byte* source = BlockOf(from, bytes, from_mapped, "a copy's source");
+  if (own == nullptr || target == nullptr || source == nullptr) return {};
+  own->in_use.insert(target);
+  own->in_use.insert(source);
+  own->pending.push_back([=] { std::memmove(to, from, bytes); });
+  return {};
+}
+
+Status FakeCudaDevice::CopyToDevice(void* to, const void* host, size_t bytes, cudaStream_t stream) {
+  return Transfer({CudaCallKind::kCopyToDevice, stream, to, bytes, ""}, to, host, false, true);
+}
+
+Status FakeCudaDevice::CopyToHost(void* host, const void* from, size_t bytes, cudaStream_t stream) {
+  return Transfer({CudaCallKind::kCopyToHost, stream, host, bytes, ""}, host, from, true, false);
+}
+
+Status FakeCudaDevice::CopyOnDevice(void* to, const void* from, size_t bytes, cudaStream_t stream) {
+  return Transfer({CudaCallKind::kCopyOnDevice, stream, to, bytes, ""}, to, from, false, false);
+}
+
+Status FakeCudaDevice::Launch(const char* name, cudaStream_t stream, const Launcher&) {
+  ++launches_;
+  if (launches_left-- == 0) lost_ = true;
+  TRY(Begin({.kind = CudaCallKind::kLaunch, .stream = stream, .name = name}));
+  Stream* own = StreamOf(stream);
+  if (own == nullptr) return {};
+  // A kernel may read anything.
+  for (const auto& [memory, block] : blocks_) own->in_use.insert(memory);
+  return {};
+}
+
+}  // namespace hallmark

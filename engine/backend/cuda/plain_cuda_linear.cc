@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plain linears on the GPU: the matrix stays in its stored type, the bias is fp32.
+#include <utility>
+#include <vector>
+
+#include "engine/backend/cuda/cuda_linear.h"
+#include "engine/backend/cuda/element_type_of.h"
+#include "engine/base/check.h"
+#include "kernels/rows/plain_linear.h"
+
+namespace hallmark {
+namespace {
+
+class PlainCudaLinear : public CudaLinear {
+ public:
+  static Result<std::unique_ptr<CudaLinear>> Load(const LinearSource& source,
+                                                  CudaExecution& execution) {
+    const PlainLinear& plain = std::get<PlainLinear>(source.weights);
+    CHECK(source.in_features == plain.k && source.out_features == plain.n);
+    CHECK(plain.weight.elements() == plain.k * plain.n);
+    auto linear = std::unique_ptr<PlainCudaLinear>(new PlainCudaLinear);
+    linear->in_features = plain.k;
+    linear->out_features = plain.n;
+    linear->weight_.type = TRY(ElementTypeOf(plain.weight));
+    linear->matrix_ = TRY(LoadStored(plain.weight, execution));
+    if (plain.bias) {
+      CHECK(plain.bias->elements() == plain.n);
+      linear->bias_ = TRY(LoadWidened(*plain.bias, execution));
+    }
+    linear->weight_.data = linear->matrix_.data();
+    linear->weight_.bias = linear->bias_.floats();
+    linear->weight_.n = plain.n;
+    linear->weight_.k = plain.k;
+    return std::unique_ptr<CudaLinear>(std::move(linear));
+  }
+
+  Status RunColumns(std::span<const ColumnSpan> spans, ConstRows x, Rows y,
+                    CudaExecution& execution) const override {
+    CHECK(x.cols == in_features && x.rows == y.rows);
+    std::vector<LinearSpan> columns;
+    for (const ColumnSpan& span : spans) columns.push_back({span.first, span.count});
+    CHECK(LinearWidth(columns) == y.cols);
+    return execution.Launch("LaunchPlainLinear", [&](cudaStream_t stream) {
+      return LaunchPlainLinear(x.data, x.rows, weight_, columns, y.data, y.cols, stream);
+    });
+  }
+
+ private:
+  PlainCudaLinear() = default;
+
+  Buffer matrix_, bias_;
+  PlainWeight weight_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<CudaLinear>> LoadPlainCudaLinear(const LinearSource& source,
+                                                        CudaExecution& execution) {
+  return PlainCudaLinear::Load(source, execution);
+}
+
+}  // namespace hallmark

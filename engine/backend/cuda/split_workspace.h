@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// SplitWorkspace: partial sums and counters of split linears, of one stream. Counters are zeroed on
+// that stream when they are allocated and whenever they grow; the kernels return them to zero
+// (clause counters-zero). Two streams never share one.
+#ifndef HALLMARK_ENGINE_BACKEND_CUDA_SPLIT_WORKSPACE_H_
+#define HALLMARK_ENGINE_BACKEND_CUDA_SPLIT_WORKSPACE_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/backend/cuda/arena.h"
+#include "engine/backend/cuda/grown_buffer.h"
+#include "engine/backend/cuda/stream.h"
+#include "engine/base/result.h"
+#include "kernels/exl3/exl3_linear.h"
+
+namespace hallmark {
+
+class SplitWorkspace {
+ public:
+  // `arena` is that of `stream`.
+  SplitWorkspace(CudaStream& stream, DeviceArena& arena)
+      : stream_(stream), arena_(arena), partials_(arena) {}
+
+  Result<Exl3Workspace> Reserve(size_t partials_bytes, size_t counters);
+
+ private:
+  CudaStream& stream_;
+  DeviceArena& arena_;
+  GrownBuffer partials_;
+  Buffer counters_;
+};
+
+}  // namespace hallmark
+
+#endif  // HALLMARK_ENGINE_BACKEND_CUDA_SPLIT_WORKSPACE_H_
