@@ -7,15 +7,14 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 add_library(hallmark_options INTERFACE)
 # -ffp-contract=off: a sum's bits are part of the contract, so the compiler may not fuse it.
-target_compile_options(hallmark_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:
-  -Wall -Wextra -Werror -Wno-missing-field-initializers -ffp-contract=off>)
+target_compile_options(hallmark_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Werror;-Wno-missing-field-initializers;-ffp-contract=off>")
 # GCC 12 sees an overlap in every `"literal" + std::string` (its bug 105651).
 target_compile_options(hallmark_options INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-Wno-restrict>)
 # The same for device code: no fused multiply-add that the source does not write, no fast math.
-target_compile_options(hallmark_options INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:
-  --fmad=false --expt-relaxed-constexpr --Werror=all-warnings
-  "SHELL:-Xcompiler -Wall,-Wextra,-Wno-missing-field-initializers,-ffp-contract=off">)
+target_compile_options(hallmark_options INTERFACE
+  "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr;--Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers,-ffp-contract=off>")
 target_include_directories(hallmark_options INTERFACE ${PROJECT_SOURCE_DIR})
 
 # Makes static library hallmark_<NAME> with alias hallmark::<NAME>.

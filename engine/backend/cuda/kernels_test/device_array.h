@@ -29,7 +29,9 @@ class DeviceArray {
  public:
   // An output: every byte 0xFF, which is a NaN in fp16, bf16, fp32 and fp8 alike.
   explicit DeviceArray(size_t count) : count_(count) {
-    CheckCuda(cudaMalloc(&raw_, bytes() + 2 * kBand), "cudaMalloc");
+    void* raw = nullptr;
+    CheckCuda(cudaMalloc(&raw, bytes() + 2 * kBand), "cudaMalloc");
+    raw_ = static_cast<unsigned char*>(raw);
     CheckCuda(cudaMemset(raw_, kSentinel, kBand), "cudaMemset");
     CheckCuda(cudaMemset(raw_ + kBand, 0xFF, bytes()), "cudaMemset");
     CheckCuda(cudaMemset(raw_ + kBand + bytes(), kSentinel, kBand), "cudaMemset");

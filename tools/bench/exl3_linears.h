@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exl3LinearsBench: times the EXL3 linear on the shapes of the 27B, random weights and inputs, as a
+// CUDA graph replayed over rotating copies of the weights so that no copy stays in L2. Times
+// include the input's rotation and the output stage.
+#ifndef HALLMARK_TOOLS_BENCH_EXL3_LINEARS_H_
+#define HALLMARK_TOOLS_BENCH_EXL3_LINEARS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/base/result.h"
+#include "kernels/exl3/exl3_linear.h"
+
+namespace hallmark {
+
+struct LinearShape {
+  std::string name;
+  int64_t k = 0;
+  int64_t n = 0;
+  int calls = 0;  // of one pass through the 27B
+};
+// Seven body shapes, 400 calls, then the head.
+const std::vector<LinearShape>& LinearsOf27B();
+
+struct LinearTime {
+  int64_t rows = 0;
+  double microseconds = 0;  // a call, median over replays
+};
+
+class Exl3LinearsBench {
+ public:
+  // kDevice without a GPU.
+  static Result<Exl3LinearsBench> Create();
+  ~Exl3LinearsBench();
+  Exl3LinearsBench(Exl3LinearsBench&& other) noexcept;
+
+  // One shape at one rate; `plan` replaces the committed range plan (a trial, other bits).
+  Result<std::vector<LinearTime>> Time(const LinearShape& shape, Exl3KernelRate rate,
+                                       const std::vector<int64_t>& rows,
+                                       const Exl3RangePlan* plan = nullptr);
+
+ private:
+  struct Buffers;
+  explicit Exl3LinearsBench(Buffers* buffers) : buffers_(buffers) {}
+  Buffers* buffers_;
+};
+
+}  // namespace hallmark
+
+#endif  // HALLMARK_TOOLS_BENCH_EXL3_LINEARS_H_
