@@ -109,14 +109,14 @@ class Exl3Range {
       : words_(lane), lane_(lane), ring_(ring) {
     row_words_ = static_cast<int64_t>(part.column_tiles) * Shape::kTileWords;
     trellis_ = part.trellis + static_cast<int64_t>(column) * Shape::kTileWords;
-    // Groups past the last row repeat it: their columns of the product are dropped.
-    const int last_group = (parts.rows - 1) / 8;
+    first_group_ = first_group;
+    last_group_ = (parts.rows - 1) / 8;
+    group_stride_ = parts.k_tiles * 32;
+    if constexpr (kPrefetch) {
 #pragma unroll
-    for (int q = 0; q < kGroups; ++q) {
-      const int group = min(first_group + q, last_group);
-      xh_[q] = static_cast<int64_t>(group) * parts.k_tiles * 32 + lane;
+      for (int q = 0; q < kGroups; ++q) xh_[q] = RowsOffset(q);
     }
-    xh_base_ = part.xh;
+    xh_base_ = part.xh + lane;
   }
 
   __device__ void Run(int first, int last, float (&acc)[Shape::kColumnTiles][kGroups][4]) {
@@ -130,6 +130,7 @@ class Exl3Range {
     }
     // Lanes may still read the ring's last stage of the range before.
     __syncwarp();
+    if constexpr (kPrefetch) LoadRows(first);
 #pragma unroll
     for (int s = 0; s < Shape::kStages - 1; ++s) Fetch(first + s * Shape::kStageTiles, last, s);
     int stage = 0;
@@ -142,7 +143,9 @@ class Exl3Range {
       const uint32_t* tiles = ring_ + stage * Shape::kStageWords;
 #pragma unroll
       for (int d = 0; d < Shape::kStageTiles; ++d) {
-        if (k + d < last) Multiply(tiles + d * Shape::kColumnTiles * Shape::kTileWords, k + d, acc);
+        if (k + d >= last) break;
+        Multiply(tiles + d * Shape::kColumnTiles * Shape::kTileWords, k + d,
+                 min(k + d + 1, last - 1), acc);
       }
       stage = stage == Shape::kStages - 1 ? 0 : stage + 1;
     }
@@ -165,11 +168,26 @@ class Exl3Range {
     Exl3CommitCopies();  // an empty group keeps the count in step
   }
 
-  __device__ void Multiply(const uint32_t* tiles, int k,
+  __device__ void LoadRows(int k) {
+#pragma unroll
+    for (int q = 0; q < kGroups; ++q) {
+      rows_[q] = __ldg(xh_base_ + (kPrefetch ? xh_[q] : RowsOffset(q)) + k * 32);
+    }
+  }
+  // Groups past the last row repeat it: their columns of the product are dropped.
+  __device__ int RowsOffset(int q) const {
+    return min(first_group_ + q, last_group_) * group_stride_;
+  }
+
+  // `next` is the k-tile after this one: its rows are asked for before this one's weights are
+  // decoded.
+  __device__ void Multiply(const uint32_t* tiles, int k, int next,
                            float (&acc)[Shape::kColumnTiles][kGroups][4]) {
     uint2 b[kGroups];
+    if constexpr (!kPrefetch) LoadRows(k);
 #pragma unroll
-    for (int q = 0; q < kGroups; ++q) b[q] = __ldg(xh_base_ + xh_[q] + k * 32);
+    for (int q = 0; q < kGroups; ++q) b[q] = rows_[q];
+    if constexpr (kPrefetch) LoadRows(next);
 #pragma unroll
     for (int i = 0; i < Shape::kColumnTiles; ++i) {
       uint32_t a[4];
@@ -179,13 +197,18 @@ class Exl3Range {
     }
   }
 
+  // Taller tiles have no registers for it, and find their rows in L1 where other warps left them.
+  static constexpr bool kPrefetch = kGroups <= 4;
+
   Exl3LaneWords<kK2> words_;
   int lane_;
   uint32_t* ring_;
   int64_t row_words_;
   const uint32_t* trellis_;
   const uint2* xh_base_;
-  int xh_[kGroups];
+  int first_group_, last_group_, group_stride_;
+  int xh_[kPrefetch ? kGroups : 1];  // offsets of the groups' rows, where there are registers
+  uint2 rows_[kGroups];
 };
 
 // total [rows, 128] <- total + acc of one warp, or acc itself where the split begins.

@@ -114,9 +114,9 @@ TEST(Exl3LinearGpu, PartsOfOneLaunchEqualTheirOwn) {
 }
 
 TEST(Exl3LinearGpu, ASliceIsItsParentsColumns) {
-  constexpr int64_t kK = 1024;
-  constexpr int64_t kN = 2048;
-  constexpr int64_t kReal = 2000;  // the last block has 80 real columns
+  constexpr int64_t kK = 4096;
+  constexpr int64_t kN = 25600;
+  constexpr int64_t kReal = 25552;  // the last block has 80 real columns
   constexpr int64_t kRows = 7;
   const HostExl3 host({2, 12}, kK, kN, true, 61);
   const DeviceExl3 device(host);
@@ -129,7 +129,7 @@ TEST(Exl3LinearGpu, ASliceIsItsParentsColumns) {
     int64_t first, count;
   };
   const std::vector<std::vector<Span>> slices = {
-      {{0, 256}}, {{1920, 80}}, {{128, 128}, {1024, 512}, {1792, 208}}};
+      {{0, 256}}, {{25472, 80}}, {{128, 128}, {1024, 512}, {25344, 208}}};
   for (const std::vector<Span>& spans : slices) {
     int64_t width = 0;
     for (const Span& span : spans) width += span.count;
