@@ -43,12 +43,26 @@ constexpr size_t Exl3RotatedBytes(int64_t rows, int64_t k) {
   return static_cast<size_t>((rows + 7) / 8 * 8 * k) * 2;
 }
 
-// xh <- fp16((x * suh) H) for x fp32 [rows, in_features], extended by zeros to k. A value that is
-// not finite in fp16 sets *overflow (an int32 that the caller zeroed) to `layer_id` (> 0), unless
-// a smaller id is there already.
-cudaError_t LaunchExl3Rotate(const float* x, int64_t rows, int64_t in_features, const uint16_t* suh,
-                             int64_t k, void* xh, int32_t layer_id, int32_t* overflow,
-                             cudaStream_t stream);
+// What one layer makes of the input it shares with others.
+struct Exl3Rotation {
+  const uint16_t* suh = nullptr;  // fp16 [k]
+  void* xh = nullptr;             // Exl3RotatedBytes(rows, k)
+  int32_t layer_id = 0;           // > 0
+};
+inline constexpr int kExl3MaxRotations = 3;
+
+// xh <- fp16((x * suh) H) for x fp32 [rows, in_features], extended by zeros to k, for each rotation
+// in one launch. A value that is not finite in fp16 sets *overflow (an int32 that the caller
+// zeroed) to the rotation's layer_id, unless a smaller id is there already.
+cudaError_t LaunchExl3Rotations(const float* x, int64_t rows, int64_t in_features, int64_t k,
+                                std::span<const Exl3Rotation> rotations, int32_t* overflow,
+                                cudaStream_t stream);
+inline cudaError_t LaunchExl3Rotate(const float* x, int64_t rows, int64_t in_features,
+                                    const uint16_t* suh, int64_t k, void* xh, int32_t layer_id,
+                                    int32_t* overflow, cudaStream_t stream) {
+  const Exl3Rotation rotation{suh, xh, layer_id};
+  return LaunchExl3Rotations(x, rows, in_features, k, {&rotation, 1}, overflow, stream);
+}
 
 // Some 128-column blocks of one layer, and where their results go.
 struct Exl3Part {

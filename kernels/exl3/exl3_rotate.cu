@@ -9,11 +9,19 @@ namespace {
 
 constexpr int kRotateWarps = 8;
 
+struct Exl3Rotations {
+  Exl3Rotation of[kExl3MaxRotations];
+};
+
 // A warp takes one row's block of 128 inputs; a block of threads the 8 rows of a group, so that its
 // stores fill whole fragments.
 __global__ void __launch_bounds__(32 * kRotateWarps)
-    Exl3RotateKernel(const float* x, int rows, int64_t in_features, const uint16_t* suh,
-                     int64_t k_tiles, uint32_t* xh, int32_t layer_id, int32_t* overflow) {
+    Exl3RotateKernel(const float* x, int rows, int64_t in_features, int64_t k_tiles,
+                     const __grid_constant__ Exl3Rotations rotations, int32_t* overflow) {
+  const Exl3Rotation& rotation = rotations.of[blockIdx.z];
+  const uint16_t* suh = rotation.suh;
+  const int32_t layer_id = rotation.layer_id;
+  uint32_t* xh = static_cast<uint32_t*>(rotation.xh);
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int g = static_cast<int>(threadIdx.x) / 32;
   const int64_t group = blockIdx.y;
@@ -57,17 +65,23 @@ __global__ void __launch_bounds__(32 * kRotateWarps)
 
 }  // namespace
 
-cudaError_t LaunchExl3Rotate(const float* x, int64_t rows, int64_t in_features, const uint16_t* suh,
-                             int64_t k, void* xh, int32_t layer_id, int32_t* overflow,
-                             cudaStream_t stream) {
-  if (rows == 0) return cudaSuccess;
-  if (rows < 0 || k <= 0 || k % 128 != 0 || in_features < 1 || in_features > k || layer_id < 1) {
+cudaError_t LaunchExl3Rotations(const float* x, int64_t rows, int64_t in_features, int64_t k,
+                                std::span<const Exl3Rotation> rotations, int32_t* overflow,
+                                cudaStream_t stream) {
+  if (rows == 0 || rotations.empty()) return cudaSuccess;
+  if (rows < 0 || k <= 0 || k % 128 != 0 || in_features < 1 || in_features > k ||
+      rotations.size() > kExl3MaxRotations) {
     return cudaErrorInvalidValue;
   }
-  const dim3 grid(static_cast<unsigned>(k / 128), static_cast<unsigned>((rows + 7) / 8));
+  Exl3Rotations args = {};
+  for (size_t i = 0; i < rotations.size(); ++i) {
+    if (rotations[i].layer_id < 1) return cudaErrorInvalidValue;
+    args.of[i] = rotations[i];
+  }
+  const dim3 grid(static_cast<unsigned>(k / 128), static_cast<unsigned>((rows + 7) / 8),
+                  static_cast<unsigned>(rotations.size()));
   Exl3RotateKernel<<<grid, 32 * kRotateWarps, 0, stream>>>(x, static_cast<int>(rows), in_features,
-                                                           suh, k / 16, static_cast<uint32_t*>(xh),
-                                                           layer_id, overflow);
+                                                           k / 16, args, overflow);
   return cudaGetLastError();
 }
 

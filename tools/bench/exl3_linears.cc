@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "engine/base/float_types.h"
@@ -41,13 +42,13 @@ Status Fill(void* memory, size_t bytes, uint64_t seed) {
 
 }  // namespace
 
-const std::vector<LinearShape>& LinearsOf27B() {
-  static const std::vector<LinearShape> kShapes = {
-      {"gate, up", 5120, 17408, 128}, {"down", 17408, 5120, 64},  {"q + gate", 5120, 12288, 16},
-      {"k, v", 5120, 1024, 32},       {"o, out", 6144, 5120, 64}, {"qkv", 5120, 10240, 48},
-      {"z", 5120, 6144, 48},          {"head", 5120, 248320, 1},
+const std::vector<LinearGroup>& LinearsOf27B() {
+  static const std::vector<LinearGroup> kGroups = {
+      {"gate up", 5120, {17408, 17408}, 64}, {"down", 17408, {5120}, 64},
+      {"qkv z", 5120, {10240, 6144}, 48},    {"q k v", 5120, {12288, 1024, 1024}, 16},
+      {"o, out", 6144, {5120}, 64},          {"head", 5120, {248320}, 1},
   };
-  return kShapes;
+  return kGroups;
 }
 
 struct Exl3LinearsBench::Buffers {
@@ -96,8 +97,8 @@ Status Exl3LinearsBench::Buffers::Open() {
   for (float& value : host) value = random.NextSigned();
   TRY(Check(cudaMemcpy(x, host.data(), host.size() * sizeof(float), cudaMemcpyHostToDevice),
             "cudaMemcpy"));
-  TRY(Allocate(&xh, Exl3RotatedBytes(kMostRows, kMostInputs)));
-  TRY(Allocate(&y, sizeof(float) * std::max(kMostRows * int64_t{17408}, 128 * kMostOutputs)));
+  TRY(Allocate(&xh, kExl3MaxRotations * Exl3RotatedBytes(kMostRows, kMostInputs)));
+  TRY(Allocate(&y, sizeof(float) * std::max(kMostRows * int64_t{2 * 17408}, 128 * kMostOutputs)));
   std::vector<uint16_t> ones(kMostOutputs, FloatToHalf(1.0f));
   TRY(Allocate(&scales, ones.size() * 2));
   TRY(Check(cudaMemcpy(scales, ones.data(), ones.size() * 2, cudaMemcpyHostToDevice),
@@ -120,29 +121,38 @@ Exl3LinearsBench::Exl3LinearsBench(Exl3LinearsBench&& other) noexcept
     : buffers_(std::exchange(other.buffers_, nullptr)) {}
 Exl3LinearsBench::~Exl3LinearsBench() { delete buffers_; }
 
-Result<std::vector<LinearTime>> Exl3LinearsBench::Time(const LinearShape& shape,
+Result<std::vector<LinearTime>> Exl3LinearsBench::Time(const LinearGroup& group,
                                                        Exl3KernelRate rate,
                                                        const std::vector<int64_t>& rows,
                                                        const Exl3RangePlan* plan) {
   Buffers& b = *buffers_;
-  const size_t bytes = static_cast<size_t>(shape.k * shape.n / 16 * rate.k2);
+  const int64_t columns = std::accumulate(group.n.begin(), group.n.end(), int64_t{0});
+  const size_t bytes = static_cast<size_t>(group.k * columns / 16 * rate.k2);
   const int copies = std::clamp<int>(static_cast<int>(kWeightBytes / bytes), 1, kMostCopies);
   std::vector<LinearTime> times;
   for (const int64_t count : rows) {
     TRY(Check(cudaStreamBeginCapture(b.stream, cudaStreamCaptureModeThreadLocal), "capture"));
     cudaError_t error = cudaSuccess;
     for (int copy = 0; copy < copies && error == cudaSuccess; ++copy) {
-      const Exl3DeviceLayer layer{b.weights + bytes / 4 * static_cast<size_t>(copy), b.scales,
-                                  nullptr, shape.k, shape.n};
-      Exl3Part part = MakeExl3Part(layer, b.xh, 0, shape.n, b.y, shape.n);
-      if (plan != nullptr) part.plan = *plan;
-      if (Exl3PartialsBytes({&part, 1}, count) > kPartialBytes) error = cudaErrorMemoryAllocation;
+      const uint32_t* trellis = b.weights + bytes / 4 * static_cast<size_t>(copy);
+      std::vector<Exl3Part> parts;
+      std::vector<Exl3Rotation> rotations;
+      int64_t column = 0;
+      for (size_t i = 0; i < group.n.size(); ++i) {
+        void* xh = static_cast<char*>(b.xh) + i * Exl3RotatedBytes(count, group.k);
+        const Exl3DeviceLayer layer{trellis + group.k * column / 64 * rate.k2, b.scales, nullptr,
+                                    group.k, group.n[i]};
+        parts.push_back(MakeExl3Part(layer, xh, 0, group.n[i], b.y + count * column, group.n[i]));
+        if (plan != nullptr) parts.back().plan = *plan;
+        rotations.push_back({b.scales, xh, 1});
+        column += group.n[i];
+      }
+      if (Exl3PartialsBytes(parts, count) > kPartialBytes) error = cudaErrorMemoryAllocation;
       if (error == cudaSuccess) {
-        error =
-            LaunchExl3Rotate(b.x, count, shape.k, b.scales, shape.k, b.xh, 1, b.overflow, b.stream);
+        error = LaunchExl3Rotations(b.x, count, group.k, group.k, rotations, b.overflow, b.stream);
       }
       if (error == cudaSuccess) {
-        error = LaunchExl3Linear(rate, {&part, 1}, count, {b.partials, b.counters}, b.stream);
+        error = LaunchExl3Linear(rate, parts, count, {b.partials, b.counters}, b.stream);
       }
     }
     cudaGraph_t graph = nullptr;

@@ -14,18 +14,19 @@
 
 namespace hallmark {
 
-struct LinearShape {
+// Linears of one input, which share a launch.
+struct LinearGroup {
   std::string name;
   int64_t k = 0;
-  int64_t n = 0;
-  int calls = 0;  // of one pass through the 27B
+  std::vector<int64_t> n;
+  int times = 0;  // in one pass through the 27B
 };
-// Seven body shapes, 400 calls, then the head.
-const std::vector<LinearShape>& LinearsOf27B();
+// Six groups of the body, 400 linears in all, then the head.
+const std::vector<LinearGroup>& LinearsOf27B();
 
 struct LinearTime {
   int64_t rows = 0;
-  double microseconds = 0;  // a call, median over replays
+  double microseconds = 0;  // a group, median over replays
 };
 
 class Exl3LinearsBench {
@@ -35,8 +36,8 @@ class Exl3LinearsBench {
   ~Exl3LinearsBench();
   Exl3LinearsBench(Exl3LinearsBench&& other) noexcept;
 
-  // One shape at one rate; `plan` replaces the committed range plan (a trial, other bits).
-  Result<std::vector<LinearTime>> Time(const LinearShape& shape, Exl3KernelRate rate,
+  // One group at one rate; `plan` replaces the range plans (a trial, other bits).
+  Result<std::vector<LinearTime>> Time(const LinearGroup& group, Exl3KernelRate rate,
                                        const std::vector<int64_t>& rows,
                                        const Exl3RangePlan* plan = nullptr);
 

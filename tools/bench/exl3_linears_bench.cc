@@ -24,17 +24,17 @@ TEST(Exl3Linears, ThePassIsNoSlowerThanThePeers) {
   for (const Rate& rate :
        {Rate{"mul1 K3", {2, 6}}, Rate{"mul1 K4", {2, 8}}, Rate{"mcg K4", {1, 8}}}) {
     std::vector<double> sum(kRows.size());
-    std::printf("%s, microseconds a call\n%-10s", rate.name, "rows");
+    std::printf("%s, microseconds a launch of one input's linears\n%-10s", rate.name, "rows");
     for (const int64_t rows : kRows) std::printf("%9ld", static_cast<long>(rows));
     std::printf("\n");
-    for (const LinearShape& shape : LinearsOf27B()) {
-      const bool head = shape.n == 248320;
-      const auto times = bench->Time(shape, head ? Exl3KernelRate{2, 12} : rate.rate, kRows);
+    for (const LinearGroup& group : LinearsOf27B()) {
+      const bool head = group.n[0] == 248320;
+      const auto times = bench->Time(group, head ? Exl3KernelRate{2, 12} : rate.rate, kRows);
       ASSERT_TRUE(times.has_value()) << times.error().ToString();
-      std::printf("%-10s", shape.name.c_str());
+      std::printf("%-10s", group.name.c_str());
       for (size_t i = 0; i < kRows.size(); ++i) {
         std::printf("%9.1f", (*times)[i].microseconds);
-        sum[i] += (*times)[i].microseconds * shape.calls / 1e3;
+        sum[i] += (*times)[i].microseconds * group.times / 1e3;
       }
       std::printf("\n");
     }
@@ -48,12 +48,6 @@ TEST(Exl3Linears, ThePassIsNoSlowerThanThePeers) {
       EXPECT_LE(sum[2], 19.0);
     }
   }
-  const auto prompt = bench->Time(LinearsOf27B()[0], {2, 8}, {512, 2048});
-  ASSERT_TRUE(prompt.has_value());
-  for (const LinearTime& time : *prompt) {
-    std::printf("5120x17408 at %ld rows: %.0f us, %.0f TFLOP/s\n", static_cast<long>(time.rows),
-                time.microseconds, 2.0 * time.rows * 5120 * 17408 / time.microseconds / 1e6);
-  }
 }
 
 // HALLMARK_SWEEP=1: the split counts of the body shapes, for choosing the range table.
@@ -61,13 +55,13 @@ TEST(Exl3Linears, Sweep) {
   if (std::getenv("HALLMARK_SWEEP") == nullptr) return;
   auto bench = Exl3LinearsBench::Create();
   ASSERT_TRUE(bench.has_value()) << bench.error().ToString();
-  for (const LinearShape& shape : LinearsOf27B()) {
+  for (const LinearGroup& group : LinearsOf27B()) {
     for (const int splits : {1, 2, 3, 4, 5, 6, 8, 10, 12, 16}) {
       const Exl3RangePlan plan{splits, 8};
-      if (shape.k / 16 < 4 * splits * 8 || (shape.n == 248320 && splits > 2)) continue;
-      std::printf("%-10s splits %2d:", shape.name.c_str(), splits);
+      if (group.k / 16 < 4 * splits * 8 || (group.n[0] == 248320 && splits > 2)) continue;
+      std::printf("%-10s splits %2d:", group.name.c_str(), splits);
       for (const int k2 : {6, 8}) {
-        const auto times = bench->Time(shape, {2, k2}, {1, 8, 16, 32, 64}, &plan);
+        const auto times = bench->Time(group, {2, k2}, {1, 8, 16, 32, 64}, &plan);
         if (!times) continue;
         for (const LinearTime& time : *times) std::printf(" %7.1f", time.microseconds);
         std::printf(" |");
