@@ -33,7 +33,14 @@ endfunction()
 # Makes static library hallmark_kernels_<NAME> with alias hallmark::kernels_<NAME> from .cu files.
 function(hallmark_kernels NAME)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
-  hallmark_library(kernels_${NAME} SOURCES ${ARG_SOURCES} DEPS CUDA::cudart_static hallmark::base ${ARG_DEPS})
+  hallmark_library(kernels_${NAME} SOURCES ${ARG_SOURCES}
+    DEPS CUDA::cudart_static hallmark::base ${ARG_DEPS})
+  # What ptxas says of each kernel is kept for the static contract.
+  if(Python3_FOUND)
+    set_target_properties(hallmark_kernels_${NAME} PROPERTIES CUDA_COMPILER_LAUNCHER
+      "${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/tools/cmake/ptxas_report.py;${CMAKE_CUDA_COMPILER_LAUNCHER}")
+  endif()
+  set_property(GLOBAL APPEND PROPERTY HALLMARK_KERNELS $<TARGET_OBJECTS:hallmark_kernels_${NAME}>)
 endfunction()
 
 # Adds a GoogleTest executable whose cases become ctests named <tier>.<area>.<Suite>.<case>.
