@@ -6,11 +6,15 @@
 // weights and the row's absolute position, and never on how many rows share the call.
 // Activations are fp32, row-major and contiguous. Pointers are the backend's own memory (host
 // memory for the CPU backend). Operations on one backend object run in the order they are called.
+// An asynchronous backend may tell what an operation found wrong at a later call; Download, Finish
+// and DraftOps::TopColumns tell all that came before them. Once a device has failed, every further
+// call gives that same kDevice error.
 #ifndef HALLMARK_ENGINE_BACKEND_BACKEND_H_
 #define HALLMARK_ENGINE_BACKEND_BACKEND_H_
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -58,6 +62,16 @@ class EmbeddingTable {
 
 class DraftOps;
 
+// What there is to say of a backend's device, for receipts.
+struct BackendDevice {
+  std::string name;                // "NVIDIA H200"
+  std::string compute_capability;  // "9.0"
+  std::string driver, runtime;     // versions of CUDA: what the driver serves, what was built with
+  // SHA-256 of fixed products that the device computed, hex: part of the arithmetic id, because
+  // devices of other generations may round them otherwise.
+  std::string fingerprint;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -65,13 +79,20 @@ class Backend {
   // What ran, for receipts: "cpu" and e.g. "avx2".
   virtual std::string name() const = 0;
   virtual std::string tier() const = 0;
+  // Absent where the backend is the machine itself.
+  virtual std::optional<BackendDevice> device() const { return std::nullopt; }
 
   // What drafters need beside the operations below (draft_ops.h); null where there is none. Lives
   // as long as the backend.
   virtual DraftOps* draft_ops() { return nullptr; }
 
+  // Waits until all that was asked for is done, and tells what was wrong with it.
+  virtual Status Finish() { return {}; }
+
   // Memory. Allocate gives kResource when there is none; contents are undefined.
   virtual Result<Buffer> Allocate(size_t bytes) = 0;
+  // Bytes that Allocate could give in all; absent where that is the machine's business.
+  virtual Result<std::optional<uint64_t>> FreeBytes() { return std::optional<uint64_t>(); }
   virtual Status Zero(void* destination, size_t bytes) = 0;
   // Sets every byte. Here through a copy of host memory; a backend may know better.
   virtual Status Fill(void* destination, uint8_t byte, size_t bytes) {
@@ -82,6 +103,13 @@ class Backend {
   virtual Status Download(void* host, const void* source, size_t bytes) = 0;
   // Between two places of the backend's memory that do not overlap.
   virtual Status Copy(void* destination, const void* source, size_t bytes) = 0;
+
+  // kUnsupported for a model whose mixers have shapes that the backend's Attention, DeltaNet or
+  // ConvSilu does not take: asked before weights are loaded.
+  virtual Status CheckShapes(const AttentionGeometry& /*attention*/,
+                             const DeltaNetGeometry& /*delta_net*/) {
+    return {};
+  }
 
   // Weights. Values widen to fp32 exactly (BF16, F16, F32); other types are kUnsupported.
   virtual Result<Buffer> LoadVector(const TensorView& tensor) = 0;

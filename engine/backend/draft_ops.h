@@ -96,7 +96,7 @@ class DraftOps {
   virtual Status Scale(Rows x, float factor) = 0;
 
   // In place, as DraftLogitScale says. kOutOfRange names the first row with a logit that is
-  // not finite, before or after.
+  // not finite, before or after; an asynchronous backend tells it at the next TopColumns.
   virtual Status ScaleLogits(const DraftLogitScale& scale, Rows logits) = 0;
 
   // The `count` highest columns of each row, best first, the lowest column first among equals:

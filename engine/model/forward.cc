@@ -323,6 +323,8 @@ Status ForwardPass::RunMlp(const ModelLayer& layer, int64_t rows) {
 
 Status ForwardPass::RunHead(std::span<const HeadRow> rows) {
   Backend& backend = *model_->backend;
+  // No download follows that would tell what went wrong in the layers: the caller has to know now.
+  if (rows.empty()) return backend.Finish();
   const int64_t vocab = model_->config.vocab;
   const Rows hidden = Scratch(ScratchPart::kHidden, max_rows_);
   const size_t group = static_cast<size_t>(std::min(kHeadRows, max_rows_));
@@ -339,12 +341,15 @@ Status ForwardPass::RunHead(std::span<const HeadRow> rows) {
       at += run;
     }
     TRY(backend.Linear(*model_->head, normed, logits));
-    for (int64_t i = 0; i < count; ++i) {
-      std::vector<float>& out = *part[i].out;
+    for (int64_t at = 0; at < count;) {  // neighbours of one output in one call
+      std::vector<float>& out = *part[at].out;
+      int64_t run = 1;
+      while (at + run < count && part[at + run].out == &out) ++run;
       const size_t before = out.size();
-      out.resize(before + static_cast<size_t>(vocab));
-      TRY(backend.Download(out.data() + before, logits.data + i * vocab,
-                           static_cast<size_t>(vocab) * sizeof(float)));
+      const size_t values = static_cast<size_t>(run * vocab);
+      out.resize(before + values);
+      TRY(backend.Download(out.data() + before, logits.data + at * vocab, values * sizeof(float)));
+      at += run;
     }
   }
   return {};

@@ -6,12 +6,16 @@
 #include <utility>
 
 #include "engine/backend/cpu/cpu_backend.h"
+#ifdef HALLMARK_HAS_CUDA
+#include "engine/backend/cuda/cuda_backend.h"
+#endif
 #include "engine/base/mapped_file.h"
 #include "engine/draft/drafter.h"
 #include "engine/format/checkpoint.h"
 #include "engine/format/drafter_inventory.h"
 #include "engine/format/inventory.h"
 #include "engine/model/forward.h"
+#include "engine/model/geometry.h"
 #include "engine/model/model.h"
 #include "engine/model/sequence.h"
 #include "engine/run/model_target.h"
@@ -21,10 +25,30 @@
 namespace hallmark {
 namespace {
 
+Result<std::unique_ptr<Backend>> MakeGpuBackend(const SessionOptions& options) {
+  if (!options.tier.empty()) {
+    return Fail(Code::kOutOfRange, "tiers are instructions of the CPU, expected none on cuda",
+                {.flag = "--tier"});
+  }
+#ifdef HALLMARK_HAS_CUDA
+  return MakeCudaBackend({.mapped_tables = options.mapped_embedding});
+#else
+  return Fail(Code::kUnsupported,
+              "this build has no CUDA backend: it was configured without nvcc 13 (a CUDA toolkit "
+              "and -DHALLMARK_CUDA=ON bring it); --device cpu runs everywhere",
+              {.flag = "--device"});
+#endif
+}
+
 Result<std::unique_ptr<Backend>> MakeBackend(const SessionOptions& options) {
+  if (options.device == "cuda") return MakeGpuBackend(options);
   if (options.device != "cpu") {
-    return Fail(Code::kUnsupported, "this build has no " + options.device + " backend, only cpu",
+    return Fail(Code::kOutOfRange, "device is \"" + options.device + "\", expected cpu or cuda",
                 {.flag = "--device"});
+  }
+  if (options.mapped_embedding) {
+    return Fail(Code::kOutOfRange, "the CPU backend reads the embedding where it is, expected cuda",
+                {.flag = "--embedding"});
   }
   CpuBackendOptions cpu{.threads = options.threads};
   if (!options.tier.empty()) {
@@ -62,6 +86,21 @@ struct Session::Impl {
     return std::get<Exl3Group>(head.weights).trellis.where();
   }
 
+  // Pages are allocated when they are first used: a context that cannot come to be is refused now.
+  Status CheckRoom(const KvPoolOptions& pages) const {
+    const std::optional<uint64_t> free = TRY(backend->FreeBytes());
+    if (!free) return {};
+    const uint64_t page = KvPool(*backend, model->config, pages).page_bytes();
+    if (page == 0 || static_cast<uint64_t>(pages.max_pages) <= *free / page) return {};
+    return Fail(Code::kResource,
+                std::to_string(pages.max_pages * kKvPageTokens) + " positions need " +
+                    std::to_string(static_cast<uint64_t>(pages.max_pages) * page) + " bytes, " +
+                    std::to_string(*free) + " are free: expected at most " +
+                    std::to_string(*free / page * kKvPageTokens) +
+                    "; fp8 keys and values, or a host-mapped embedding, leave room for more",
+                {.flag = "--context"});
+  }
+
   Status OpenDrafter() {
     drafter_checkpoint =
         std::make_unique<DrafterCheckpoint>(TRY(DrafterCheckpoint::Open(options.drafter)));
@@ -79,6 +118,12 @@ Session::~Session() = default;
 
 Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
                                                const SessionOptions& options) {
+  return Open(directory, options, nullptr);
+}
+
+Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
+                                               const SessionOptions& options,
+                                               std::unique_ptr<Backend> backend) {
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->checkpoint = std::make_unique<Checkpoint>(TRY(Checkpoint::Open(directory)));
@@ -89,7 +134,9 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
   const std::string tokenizer = directory + "/tokenizer.json";
   if (HasEntry(tokenizer)) impl->tokenizer = TRY(Tokenizer::Open(tokenizer));
   TRY(CheckFiniteScales(*impl->inventory));
-  impl->backend = TRY(MakeBackend(options));
+  impl->backend = backend != nullptr ? std::move(backend) : TRY(MakeBackend(options));
+  const ModelConfig& config = impl->checkpoint->config();
+  TRY(impl->backend->CheckShapes(AttentionGeometryOf(config), DeltaNetGeometryOf(config)));
   impl->model = TRY(Model::Load(*impl->inventory, impl->checkpoint->config(), *impl->backend));
   if (!options.drafter.empty()) TRY(impl->OpenDrafter());
   const int64_t vocab = impl->model->config.vocab;
@@ -107,6 +154,8 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
                             .max_pages = options.context / kKvPageTokens + part,
                             .poison = options.poison_pages};
   impl->target = TRY(ModelTarget::Create(*impl->model, impl->drafter.get(), pages, info));
+  TRY(impl->backend->Finish());  // uploads that failed fail here
+  TRY(impl->CheckRoom(pages));
   impl->scheduler =
       TRY(Scheduler::Create(*impl->target, impl->stop_ids,
                             {.max_streams = options.streams, .kept_bytes = options.kept_bytes}));
@@ -181,5 +230,6 @@ int64_t Session::vocab_size() const { return impl_->model->config.vocab; }
 int64_t Session::drawable_ids() const { return impl_->target->info().drawable_ids; }
 std::string Session::backend_name() const { return impl_->backend->name(); }
 std::string Session::tier() const { return impl_->backend->tier(); }
+std::optional<BackendDevice> Session::device() const { return impl_->backend->device(); }
 
 }  // namespace hallmark

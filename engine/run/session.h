@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,18 +23,22 @@
 
 namespace hallmark {
 
+class Backend;
 class Checkpoint;
 class Drafter;
 class DrafterCheckpoint;
 class Target;
 class Tokenizer;
+struct BackendDevice;
 struct CheckpointInventory;
 struct Model;
 
 struct SessionOptions {
   std::string device = "cpu";  // "cpu"; "cuda" where the build has it
   std::string tier;            // a CpuTierName; empty: the best the machine has
-  int threads = 0;             // 0: as many as the machine has
+  int threads = 0;             // of the CPU backend; 0: as many as the machine has
+  // On "cuda": the embedding, and a drafter's codebooks, stay in page-locked host memory.
+  bool mapped_embedding = false;
   KvType kv = KvType::kBf16;
   std::string drafter;  // folder of a DFlash or DFlash2 drafter made for the checkpoint; "": none
   DrafterOptions drafter_options;  // how its weights are held, what it may propose
@@ -51,6 +56,10 @@ class Session {
   // Opens DIR, and the drafter: checks headers, config and scales, then loads. All or nothing.
   static Result<std::unique_ptr<Session>> Open(const std::string& directory,
                                                const SessionOptions& options = {});
+  // The same on a backend of the caller's; device, tier, threads and mapped_embedding are its own.
+  static Result<std::unique_ptr<Session>> Open(const std::string& directory,
+                                               const SessionOptions& options,
+                                               std::unique_ptr<Backend> backend);
   ~Session();
 
   // Runs one request, and whatever else is active, until it is done.
@@ -88,8 +97,9 @@ class Session {
   // Ids that may be drawn: the tokenizer's, or the whole vocabulary where there is none. Rows of
   // the head beyond are padding.
   int64_t drawable_ids() const;
-  std::string backend_name() const;  // "cpu"
-  std::string tier() const;          // "avx512"
+  std::string backend_name() const;             // "cpu", "cuda"
+  std::string tier() const;                     // "avx512", "sm_90"
+  std::optional<BackendDevice> device() const;  // absent on the CPU backend
 
  private:
   struct Impl;

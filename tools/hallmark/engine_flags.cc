@@ -12,6 +12,11 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
       ->type_name("TYPE");
   command.add_option("--device", flags.device, "Where to run: cpu, or cuda if built with it [cpu]")
       ->type_name("NAME");
+  command
+      .add_option("--embedding", flags.embedding,
+                  "On cuda, where the embedding lies: device, or mapped for page-locked host "
+                  "memory [device]")
+      ->type_name("PLACE");
   command.add_option("--threads", flags.threads, "CPU threads; 0: as many as it may use here [0]")
       ->type_name("N");
   command

@@ -130,6 +130,10 @@ Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags) {
     return BadFlag(flags.device, "cpu or cuda", "--device");
   }
   options.device = flags.device;
+  if (flags.embedding != "device" && flags.embedding != "mapped") {
+    return BadFlag(flags.embedding, "device or mapped", "--embedding");
+  }
+  options.mapped_embedding = flags.embedding == "mapped";
   if (!flags.tier.empty()) {
     const auto tier = ParseCpuTier(flags.tier);
     if (!tier) return BadFlag(flags.tier, "scalar, avx2, avx512 or avx512fp16", "--tier");

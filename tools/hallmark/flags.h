@@ -34,6 +34,7 @@ struct EngineFlags {
   std::string device = "cpu";
   std::string tier;
   std::string threads = "0";
+  std::string embedding = "device";
 };
 Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags);
 

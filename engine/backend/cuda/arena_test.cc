@@ -5,13 +5,16 @@
 
 #include <vector>
 
-#include "engine/backend/cuda/cuda_fixture.h"
+#include "engine/backend/cuda/fake_cuda.h"
 #include "engine/base/random.h"
 
 namespace hallmark {
 namespace {
 
-using DeviceArenaTest = CudaFixture;
+class DeviceArenaTest : public testing::Test, protected FakeCuda {
+ protected:
+  void TearDown() override { EXPECT_EQ(Close(), Problems{}); }
+};
 
 TEST_F(DeviceArenaTest, BlocksAreAlignedApartAndCounted) {
   DeviceArena& arena = Open().arena();

@@ -16,6 +16,7 @@ Result<std::unique_ptr<CudaExecution>> CudaExecution::Create(CudaDevice& device)
   execution->rotated_ = std::make_unique<GrownBuffer>(arena);
   execution->ids_ = std::make_unique<GrownBuffer>(arena);
   execution->attention_ = std::make_unique<GrownBuffer>(arena);
+  execution->delta_net_ = std::make_unique<GrownBuffer>(arena);
   execution->draft_ = std::make_unique<GrownBuffer>(arena);
   return execution;
 }

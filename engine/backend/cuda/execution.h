@@ -34,6 +34,7 @@ class CudaExecution {
   GrownBuffer& rotated() { return *rotated_; }      // an EXL3 input in fp16
   GrownBuffer& ids() { return *ids_; }              // token ids of an Embed
   GrownBuffer& attention() { return *attention_; }  // partial results of attention
+  GrownBuffer& delta_net() { return *delta_net_; }  // gates and normed keys of a call
   GrownBuffer& draft() { return *draft_; }          // scores and ranked columns of a drafter
 
   Status Launch(const char* name, const CudaDevice::Launcher& launcher) {
@@ -54,7 +55,7 @@ class CudaExecution {
   std::unique_ptr<FaultWords> faults_;
   std::unique_ptr<SplitWorkspace> split_;
   std::unique_ptr<PointerTables> tables_;
-  std::unique_ptr<GrownBuffer> rotated_, ids_, attention_, draft_;
+  std::unique_ptr<GrownBuffer> rotated_, ids_, attention_, delta_net_, draft_;
 };
 
 }  // namespace hallmark

@@ -25,6 +25,17 @@ FakeCudaDevice::FakeCudaDevice()
 
 FakeCudaDevice::~FakeCudaDevice() = default;
 
+std::vector<std::string> FakeCudaDevice::Problems() const {
+  std::vector<std::string> problems = faults_;
+  const auto held = [&](size_t count, const char* what) {
+    if (count > 0) problems.push_back(std::to_string(count) + " " + what + " held");
+  };
+  held(device_bytes_, "bytes of device memory");
+  held(mapped_bytes_, "bytes of page-locked memory");
+  held(streams_.size(), "streams");
+  return problems;
+}
+
 Status FakeCudaDevice::Begin(CudaCall call) {
   ++fallible_calls_;
   const bool fails = calls_left-- == 0;

@@ -60,6 +60,8 @@ class FakeCudaDevice : public CudaDevice {
   const std::vector<CudaCall>& calls() const { return calls_; }
   void ForgetCalls() { calls_.clear(); }
   const std::vector<std::string>& faults() const { return faults_; }
+  // The faults, and a line for each kind of thing that is still held.
+  std::vector<std::string> Problems() const;
   bool lost() const { return lost_; }
   int64_t launches() const { return launches_; }
   int64_t allocations() const { return allocations_; }

@@ -5,12 +5,15 @@
 
 #include <vector>
 
-#include "engine/backend/cuda/cuda_fixture.h"
+#include "engine/backend/cuda/fake_cuda.h"
 
 namespace hallmark {
 namespace {
 
-using PointerTablesTest = CudaFixture;
+class PointerTablesTest : public testing::Test, protected FakeCuda {
+ protected:
+  void TearDown() override { EXPECT_EQ(Close(), Problems{}); }
+};
 
 const void* Address(uintptr_t value) { return reinterpret_cast<const void*>(value); }
 

@@ -5,13 +5,14 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/backend/cuda/cuda_fixture.h"
+#include "engine/backend/cuda/fake_cuda.h"
 
 namespace hallmark {
 namespace {
 
-class SplitWorkspaceTest : public CudaFixture {
+class SplitWorkspaceTest : public testing::Test, protected FakeCuda {
  protected:
+  void TearDown() override { EXPECT_EQ(Close(), Problems{}); }
   static Status Use(CudaExecution& execution, size_t partials, size_t counters,
                     Exl3Workspace* workspace) {
     *workspace = TRY(execution.split().Reserve(partials, counters));

@@ -5,13 +5,16 @@
 
 #include <vector>
 
-#include "engine/backend/cuda/cuda_fixture.h"
+#include "engine/backend/cuda/fake_cuda.h"
 #include "engine/base/random.h"
 
 namespace hallmark {
 namespace {
 
-using StagingBufferTest = CudaFixture;
+class StagingBufferTest : public testing::Test, protected FakeCuda {
+ protected:
+  void TearDown() override { EXPECT_EQ(Close(), Problems{}); }
+};
 
 std::vector<std::byte> RandomBytes(size_t count, uint64_t seed) {
   SplitMix64 random(seed);

@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/backend/cuda/cuda_fixture.h"
+#include "engine/backend/cuda/fake_cuda.h"
 
 namespace hallmark {
 namespace {
 
-using CudaStreamTest = CudaFixture;
+class CudaStreamTest : public testing::Test, protected FakeCuda {
+ protected:
+  void TearDown() override { EXPECT_EQ(Close(), Problems{}); }
+};
 
 TEST_F(CudaStreamTest, RetiredMemoryWaitsForWhatIsInFlight) {
   CudaStream& stream = Open().stream();
