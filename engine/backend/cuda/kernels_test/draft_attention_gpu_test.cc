@@ -50,7 +50,7 @@ void ExpectAttention(const AttentionCase& test) {
     device_pages.push_back(std::make_unique<DeviceArray<float>>(page));
     addresses.push_back(device_pages.back()->data());
   }
-  std::vector<float> q = HardFloats(test.rows * cols, 1, 30.0f);
+  std::vector<float> q = HardFloats(test.rows * cols, 1);
   for (float& value : q) value *= 4.0f;
   const std::vector<float> k = HardFloats(test.rows * width, 2, 3.0f);
   const std::vector<float> v = HardFloats(test.rows * width, 3, 30.0f);

@@ -19,7 +19,7 @@ namespace {
 void ExpectHeads(DraftHeadShape shape, int64_t rows, int64_t position) {
   SCOPED_TRACE(testing::Message() << rows << " rows of " << shape.heads << " x " << shape.head_dim);
   const int64_t cols = int64_t{1} * shape.heads * shape.head_dim;
-  const std::vector<float> x = HardFloats(rows * cols, rows, 100.0f);
+  const std::vector<float> x = HardFloats(rows * cols, rows);
   const std::vector<float> weight = RandomFloats(shape.head_dim, 2);
   std::vector<float> inv_freq;
   for (int d = 0; d < shape.head_dim / 2; ++d) {

@@ -12,7 +12,7 @@ namespace {
 
 void ExpectConv(int64_t rows, int64_t channels, int taps) {
   SCOPED_TRACE(testing::Message() << rows << " rows, " << channels << " channels, " << taps);
-  const std::vector<float> x = HardFloats(rows * channels, rows);
+  const std::vector<float> x = HardFloats(rows * channels, rows, LargeFor(rows));
   const std::vector<float> weight = RandomFloats(channels * taps, 2);
   const std::vector<float> window = HardFloats((taps - 1) * channels, 3);
   std::vector<float> expected(x.size()), expected_window(window.size());

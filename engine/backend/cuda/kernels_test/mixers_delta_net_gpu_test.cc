@@ -22,12 +22,12 @@ struct DeltaCase {
         rows(rows),
         qkv_cols((2 * heads.key_heads + heads.value_heads) * kDim),
         out_cols(heads.value_heads * kDim),
-        qkv(HardFloats(rows * qkv_cols, 1, 30.0f)),
+        qkv(HardFloats(rows * qkv_cols, 1)),
         a(Spread(rows * heads.value_heads, 2)),
         b(Spread(rows * heads.value_heads, 3)),
         a_log(RandomFloats(heads.value_heads, 4)),
         dt_bias(RandomFloats(heads.value_heads, 5)),
-        state(HardFloats(heads.value_heads * kDim * kDim, 6, 10.0f)) {}
+        state(HardFloats(heads.value_heads * kDim * kDim, 6)) {}
 
   // Gates from shut to open: softplus and sigmoid at both ends.
   static std::vector<float> Spread(int64_t count, uint64_t seed) {

@@ -19,7 +19,7 @@ namespace {
 // A weight on both sides; `wide` holds the stored values, widened.
 struct TestWeight {
   TestWeight(ElementType type, int64_t n, int64_t k, bool with_bias) : n(n), k(k) {
-    wide = HardFloats(n * k, n + k, 100.0f);
+    wide = HardFloats(n * k, n + k);
     if (type == ElementType::kF32) {
       full = std::make_unique<DeviceArray<float>>(wide);
     } else {
@@ -57,7 +57,7 @@ std::vector<float> RunPlain(const TestWeight& test, const std::vector<float>& x,
 
 void ExpectPlain(const TestWeight& test, int64_t rows) {
   SCOPED_TRACE(testing::Message() << rows << " rows, " << test.k << " to " << test.n);
-  const std::vector<float> x = HardFloats(rows * test.k, rows);
+  const std::vector<float> x = HardFloats(rows * test.k, rows, LargeFor(rows));
   std::vector<float> expected(static_cast<size_t>(rows * test.n));
   RefPlainLinear(x.data(), rows, test.wide.data(), test.bias.empty() ? nullptr : test.bias.data(),
                  test.n, test.k, expected.data());
@@ -158,7 +158,7 @@ std::vector<float> RunAffine(const TestAffine& test, const std::vector<float>& x
 
 void ExpectAffine(const TestAffine& test, int64_t rows) {
   SCOPED_TRACE(testing::Message() << rows << " rows, " << test.k << " to " << test.n);
-  const std::vector<float> x = HardFloats(rows * test.k, rows);
+  const std::vector<float> x = HardFloats(rows * test.k, rows, LargeFor(rows));
   std::vector<float> expected(static_cast<size_t>(rows * test.n));
   RefAffineLinear(x.data(), rows, test.words.data(), test.scales.data(), test.biases.data(), test.n,
                   test.k, expected.data());

@@ -19,7 +19,8 @@ namespace {
 TEST(PointwiseGpu, HasTheBitsOfTheDefinitions) {
   for (const int64_t count : {1, 31, 257, 5120 * 3, 17408 * 9 + 1, (1 << 24) + 77}) {
     SCOPED_TRACE(count);
-    const std::vector<float> a = HardFloats(count, count), b = HardFloats(count, count + 9);
+    const std::vector<float> a = HardFloats(count, count, 1e30f),
+                             b = HardFloats(count, count + 9, 1e30f);
     std::vector<float> expected(a.size());
     const DeviceArray<float> x(a), y(b), out(a.size());
     ASSERT_EQ(LaunchSwiGlu(x.data(), y.data(), count, out.data(), nullptr), cudaSuccess);
