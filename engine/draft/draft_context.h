@@ -21,6 +21,10 @@ class Drafter;
 
 class DraftContext {
  public:
+  static constexpr int64_t kPageRows = 64;
+  // Taps kept as they came until this many are there or a proposal needs them.
+  static constexpr int64_t kPendingRows = 128;
+
   // Empty: length 0. `drafter` outlives the context.
   static Result<DraftContext> Create(const Drafter& drafter);
 
@@ -35,9 +39,6 @@ class DraftContext {
 
  private:
   friend class DraftPass;
-  static constexpr int64_t kPageRows = 64;
-  // Taps kept as they came until this many are there or a proposal needs them.
-  static constexpr int64_t kPendingRows = 128;
 
   // Layer l's keys begin at l * 2 * kPageRows * kv_width floats, its values kPageRows * kv_width
   // later.

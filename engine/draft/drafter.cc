@@ -18,7 +18,7 @@ class WeightLoader {
 
   Result<std::unique_ptr<LinearWeight>> Linear(const LinearSource& source) {
     const auto* plain = std::get_if<PlainLinear>(&source.weights);
-    if (plain == nullptr || !Quantizes(*plain)) return backend_.LoadLinear(source);
+    if (plain == nullptr || !QuantizesOnLoad(*plain, options_)) return backend_.LoadLinear(source);
     const QuantizedAffine quantized = TRY(QuantizeAffine(*plain));
     ++quantized_;
     return backend_.LoadLinear(quantized.source);
@@ -61,18 +61,18 @@ class WeightLoader {
   int64_t quantized() const { return quantized_; }
 
  private:
-  bool Quantizes(const PlainLinear& plain) const {
-    return options_.weights == DrafterWeights::kAffine4 && !plain.bias &&
-           plain.k % kAffineGroup == 0 && plain.n % kAffineGroup == 0 &&
-           plain.k * plain.n >= options_.affine_min_elements;
-  }
-
   Backend& backend_;
   const DrafterOptions& options_;
   int64_t quantized_ = 0;
 };
 
 }  // namespace
+
+bool QuantizesOnLoad(const PlainLinear& plain, const DrafterOptions& options) {
+  return options.weights == DrafterWeights::kAffine4 && !plain.bias &&
+         plain.k % kAffineGroup == 0 && plain.n % kAffineGroup == 0 &&
+         plain.k * plain.n >= options.affine_min_elements;
+}
 
 Result<std::unique_ptr<Drafter>> Drafter::Load(const DrafterInventory& inventory,
                                                const DrafterConfig& config, const Model& target,

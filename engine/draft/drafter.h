@@ -38,6 +38,9 @@ struct DrafterSelectorWeights {
   std::unique_ptr<LinearWeight> projection;                // hidden -> rank
 };
 
+// Whether a plain matrix is quantized when it is loaded.
+bool QuantizesOnLoad(const PlainLinear& plain, const DrafterOptions& options);
+
 class Drafter {
  public:
   // `target`, its backend and the checkpoint behind `inventory` outlive the drafter (codebook rows
