@@ -1,4 +1,9 @@
 # Finds every library the build needs; all come from Debian's packages (tools/setup installs them).
+if(HALLMARK_STATIC)
+  # What is built here runs on a machine that has a driver and libstdc++, and none of these packages.
+  set(OPENSSL_USE_STATIC_LIBS TRUE)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .a)
+endif()
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(tl-expected REQUIRED)
@@ -18,6 +23,9 @@ if(HALLMARK_TESTS)
   find_package(GTest REQUIRED)
   find_package(rapidcheck REQUIRED)
   include(GoogleTest)
+endif()
+if(HALLMARK_STATIC)
+  set(CMAKE_FIND_LIBRARY_SUFFIXES .so .a)
 endif()
 
 # CUDA is optional: without nvcc everything else still builds.

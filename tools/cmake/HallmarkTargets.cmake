@@ -37,8 +37,9 @@ function(hallmark_kernels NAME)
     DEPS CUDA::cudart_static hallmark::base ${ARG_DEPS})
   # What ptxas says of each kernel is kept for the static contract.
   if(Python3_FOUND)
-    set_target_properties(hallmark_kernels_${NAME} PROPERTIES CUDA_COMPILER_LAUNCHER
-      "${Python3_EXECUTABLE};${PROJECT_SOURCE_DIR}/tools/cmake/ptxas_report.py;${CMAKE_CUDA_COMPILER_LAUNCHER}")
+    set(launcher ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/cmake/ptxas_report.py
+      ${CMAKE_CUDA_COMPILER_LAUNCHER})
+    set_target_properties(hallmark_kernels_${NAME} PROPERTIES CUDA_COMPILER_LAUNCHER "${launcher}")
   endif()
   set_property(GLOBAL APPEND PROPERTY HALLMARK_KERNELS $<TARGET_OBJECTS:hallmark_kernels_${NAME}>)
 endfunction()
@@ -79,7 +80,7 @@ endfunction()
 
 function(hallmark_report_backends)
   if(HALLMARK_HAS_CUDA)
-    message(STATUS "Hallmark backends: cpu (nvcc found; the cuda backend is not part of this build)")
+    message(STATUS "Hallmark backends: cpu, cuda (${CMAKE_CUDA_ARCHITECTURES})")
   else()
     message(STATUS "Hallmark backends: cpu")
   endif()

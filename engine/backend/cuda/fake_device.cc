@@ -62,14 +62,14 @@ void FakeCudaDevice::GiveBlock(std::byte* memory, bool mapped) {
     Fault("memory was freed that is not held");
     return;
   }
-  for (const auto& [handle, stream] : streams_) {
-    if (!lost_ && stream.in_use.contains(memory)) Fault("memory was freed while in flight");
-  }
-  // Work on it that is pending would touch what is gone.
-  if (lost_) {
-    for (auto& [handle, stream] : streams_) stream.pending.clear();
-  }
   (mapped ? mapped_bytes_ : device_bytes_) -= block->second.bytes;
+  for (const auto& [handle, stream] : streams_) {
+    if (!stream.in_use.contains(memory)) continue;
+    if (!lost_) Fault("memory was freed while in flight");
+    // What is pending may yet touch it.
+    graveyard_.push_back(std::move(block->second.memory));
+    break;
+  }
   blocks_.erase(block);
 }
 

@@ -109,6 +109,7 @@ class FakeCudaDevice : public CudaDevice {
 
   CudaDeviceFacts facts_;
   std::map<const std::byte*, Block> blocks_;
+  std::vector<std::unique_ptr<std::byte[]>> graveyard_;  // freed too soon
   std::map<cudaStream_t, Stream> streams_;
   std::vector<CudaCall> calls_;
   std::vector<std::string> faults_;
