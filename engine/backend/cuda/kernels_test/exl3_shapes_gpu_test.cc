@@ -55,7 +55,9 @@ TEST_P(Exl3ShapesGpu, EveryRowCountGivesTheRowsAlone) {
         ASSERT_EQ(std::memcmp(found.data(), expected.data(), found.size() * sizeof(float)), 0)
             << rows << " rows";
         compared += found.size();
-        if (rows == 17) EXPECT_TRUE(workspace.CountersAreZero());
+        if (rows == 17) {
+          EXPECT_TRUE(workspace.CountersAreZero());
+        }
       }
       ASSERT_GT(compared, 0u);
       for (const float value : std::span(expected).first(static_cast<size_t>(n))) {
