@@ -21,6 +21,8 @@ namespace hallmark {
 using CommandRun = std::function<int()>;
 
 void AddInspectCommand(CLI::App& program, CommandRun& run);
+void AddPlanCommand(CLI::App& program, CommandRun& run);
+void AddSynthCommand(CLI::App& program, CommandRun& run);
 void AddRunCommand(CLI::App& program, CommandRun& run);
 void AddLogitsCommand(CLI::App& program, CommandRun& run);
 void AddDraftCommand(CLI::App& program, CommandRun& run);

@@ -56,6 +56,7 @@ int Main(int argc, char** argv) {
                    "Version, the contract's digest and the arithmetic ids, then exit");
   CommandRun run;
   AddInspectCommand(program, run);
+  AddPlanCommand(program, run);
   AddRunCommand(program, run);
   AddLogitsCommand(program, run);
   AddDraftCommand(program, run);
@@ -65,6 +66,7 @@ int Main(int argc, char** argv) {
   AddSignCommand(program, run);
   AddKeygenCommand(program, run);
   AddBenchCommand(program, run);
+  AddSynthCommand(program, run);
 
   // The parser speaks in exceptions; they end here.
   try {
