@@ -31,10 +31,17 @@ std::string CpuArithmeticId() {
          Sha256Hex(CanonicalJson(json)).substr(0, 12);
 }
 
+std::string CudaArithmeticId(const std::string& fingerprint) {
+  const Json json = ParseEmbedded(CudaArithmeticText(), "receipts/arithmetic/cuda.json");
+  return "cuda/" + std::to_string(BuildContract().version) + "/" +
+         Sha256Hex(CanonicalJson(json) + fingerprint).substr(0, 12);
+}
+
 std::vector<std::string> ArithmeticIds() { return {CpuArithmeticId()}; }
 
-Result<std::string> ArithmeticIdOf(const std::string& backend) {
+Result<std::string> ArithmeticIdOf(const std::string& backend, const std::string& fingerprint) {
   if (backend == "cpu") return CpuArithmeticId();
+  if (backend == "cuda" && !fingerprint.empty()) return CudaArithmeticId(fingerprint);
   return Fail(Code::kUnsupported, "this build knows no arithmetic of backend " + backend,
               {.flag = "--device"});
 }

@@ -23,10 +23,13 @@ ContractId BuildContract();
 
 // "cpu/<contract version>/<first 12 hex digits of the definition's digest>".
 std::string CpuArithmeticId();
-// The ids of every backend in this build.
+// "cuda/<contract version>/<first 12 hex digits>" of the definition's digest with the device's
+// fingerprint (BackendDevice) behind it: devices that round alike share an id.
+std::string CudaArithmeticId(const std::string& fingerprint);
+// The ids that this build gives on every machine. A GPU's is known where the GPU is.
 std::vector<std::string> ArithmeticIds();
-// kUnsupported for a backend this build does not know.
-Result<std::string> ArithmeticIdOf(const std::string& backend);
+// `fingerprint` is empty on the CPU. kUnsupported for a backend this build does not know.
+Result<std::string> ArithmeticIdOf(const std::string& backend, const std::string& fingerprint);
 
 }  // namespace hallmark
 

@@ -12,6 +12,7 @@ namespace hallmark {
 std::string_view ContractText();           // docs/contract/clauses.json
 std::string_view MustPassText(int level);  // receipts/must_pass/L<level>.json, 0 to 3
 std::string_view CpuArithmeticText();      // receipts/arithmetic/cpu.json
+std::string_view CudaArithmeticText();     // receipts/arithmetic/cuda.json
 
 }  // namespace hallmark
 

@@ -224,13 +224,15 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
       request.level >= Level::kL3 ? FindGoldenModel(drafter_list, digests.by_name) : nullptr;
   const CaseSubject subject{.session = &session, .golden = request.golden};
   CaseRegistry registry;
-  ReceiptCore core{.level = request.level,
-                   .checkpoint = digests.checkpoint.all,
-                   .contract = BuildContract(),
-                   .tolerances = Sha256Hex(TolerancesText()),
-                   .drafter = digests.drafter.all,
-                   .kv = session.options().kv == KvType::kBf16 ? "bf16" : "fp8",
-                   .arithmetic = TRY(ArithmeticIdOf(session.backend_name()))};
+  const std::optional<BackendDevice> device = session.device();
+  ReceiptCore core{
+      .level = request.level,
+      .checkpoint = digests.checkpoint.all,
+      .contract = BuildContract(),
+      .tolerances = Sha256Hex(TolerancesText()),
+      .drafter = digests.drafter.all,
+      .kv = session.options().kv == KvType::kBf16 ? "bf16" : "fp8",
+      .arithmetic = TRY(ArithmeticIdOf(session.backend_name(), device ? device->fingerprint : ""))};
   for (int i = 0; i <= static_cast<int>(request.level); ++i) {
     const Level level = static_cast<Level>(i);
     TRY(AddLevelCases(level, subject, registry));
@@ -264,13 +266,14 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
   if (session.drafter_checkpoint() != nullptr) {
     licences["drafter"] = StatedLicence(session.drafter_checkpoint()->folder());
   }
+  Json engine = {{"version", HallmarkVersion()},
+                 {"backend", session.backend_name()},
+                 {"tier", session.tier()},
+                 {"threads", session.options().threads},
+                 {"binary_sha256", binary.sha256}};
+  if (device) engine["device"] = DeviceFacts(*device);
   const Json context = {
-      {"engine",
-       {{"version", HallmarkVersion()},
-        {"backend", session.backend_name()},
-        {"tier", session.tier()},
-        {"threads", session.options().threads},
-        {"binary_sha256", binary.sha256}}},
+      {"engine", engine},
       {"build", BuildFacts()},
       {"host", HostFacts()},
       {"times", {{"started", started}, {"finished", UtcNow()}, {"seconds", seconds}}},
@@ -283,8 +286,11 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
   issued.summary_path = request.out_directory + "/" + name + ".txt";
   issued.summary = SummaryText(
       {.checkpoint = session.checkpoint().folder(),
-       .subject = fmt::format("{} ({}, {} thread{})", session.backend_name(), session.tier(),
-                              session.options().threads, session.options().threads == 1 ? "" : "s"),
+       .subject =
+           device
+               ? fmt::format("{} ({}, {})", session.backend_name(), device->name, session.tier())
+               : fmt::format("{} ({}, {} thread{})", session.backend_name(), session.tier(),
+                             session.options().threads, session.options().threads == 1 ? "" : "s"),
        .seconds = seconds},
       core, issued.core_digest, issued.verdict);
   // The statement last: where one lies, its summary lies beside it.

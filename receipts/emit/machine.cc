@@ -91,6 +91,14 @@ Json HostFacts() {
           {"cores", std::thread::hardware_concurrency()}};
 }
 
+Json DeviceFacts(const BackendDevice& device) {
+  return {{"name", Printable(device.name)},
+          {"compute_capability", device.compute_capability},
+          {"driver", device.driver},
+          {"runtime", device.runtime},
+          {"fingerprint", device.fingerprint}};
+}
+
 Json BuildFacts() {
 #if defined(__clang__)
   const std::string compiler = "clang " __clang_version__;

@@ -6,13 +6,16 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "engine/backend/backend.h"
 #include "engine/base/result.h"
 #include "receipts/emit/statement.h"
 
 namespace hallmark {
 
-std::string HallmarkVersion();      // "0.1.0"
-nlohmann::json HostFacts();         // system, cpu, cores
+std::string HallmarkVersion();  // "0.1.0"
+nlohmann::json HostFacts();     // system, cpu, cores
+// Name, compute capability, CUDA that the driver serves and that the build holds, fingerprint.
+nlohmann::json DeviceFacts(const BackendDevice& device);
 nlohmann::json BuildFacts();        // compiler, flags, type, architecture
 Result<FileDigest> BinaryDigest();  // of the program that runs, named "hallmark"
 std::string UtcNow();               // "2026-11-29T15:00:00Z"

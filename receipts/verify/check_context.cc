@@ -81,13 +81,20 @@ void CheckTimes(const Json& times, Findings& findings) {
 
 }  // namespace
 
-void CheckContext(const Receipt& receipt, Findings& findings) {
+void CheckContext(const Knowledge& knowledge, const Receipt& receipt, Findings& findings) {
   const Json& context = *receipt.context;
   findings.Equal("context-digest", "/predicate/context_sha256", Sha256Hex(CanonicalJson(context)),
                  Text((*receipt.statement)["predicate"]["context_sha256"]));
   CheckSubjects(receipt, findings);
   findings.Equal("context-backend", "/predicate/context/engine/backend", receipt.backend,
                  Text(context["engine"]["backend"]));
+  const auto arithmetic = knowledge.arithmetics.find(receipt.backend);
+  const bool needed = arithmetic != knowledge.arithmetics.end() && arithmetic->second.fingerprints;
+  if (needed == receipt.fingerprint.empty()) {
+    findings.Add("context-device", "/predicate/context/engine",
+                 needed ? "a device with its fingerprint" : "no device beside the machine",
+                 needed ? "none" : ShownText(receipt.fingerprint));
+  }
   CheckTimes(context["times"], findings);
   const Json own = OwnVerdict(receipt);
   for (const char* member : {"missing", "outcome"}) {

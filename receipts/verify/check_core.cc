@@ -226,10 +226,8 @@ void CheckCore(const Knowledge& knowledge, const Receipt& receipt, Findings& fin
                  std::to_string(knowledge.contract_version), core["contract"]["version"].dump());
   findings.Equal("tolerances-digest", "/predicate/core/tolerances", knowledge.tolerances_sha256,
                  Text(core["tolerances"]));
-  const auto known = knowledge.arithmetics.find(receipt.backend);
-  if (known != knowledge.arithmetics.end()) {
-    findings.Equal("arithmetic-id", "/predicate/core/arithmetic", known->second,
-                   receipt.arithmetic);
+  if (const auto known = knowledge.ArithmeticId(receipt.backend, receipt.fingerprint)) {
+    findings.Equal("arithmetic-id", "/predicate/core/arithmetic", *known, receipt.arithmetic);
   } else if (!receipt.arithmetic.starts_with(receipt.backend + "/" +
                                              std::to_string(knowledge.contract_version) + "/")) {
     findings.Add("arithmetic-id", "/predicate/core/arithmetic",

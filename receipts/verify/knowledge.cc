@@ -196,8 +196,8 @@ Result<Knowledge> ReadAll(const Documents& documents) {
   for (const std::string& path : reader.Under("receipts/arithmetic/")) {
     const Json definition = TRY(reader.Read(path));
     const auto backend = definition.at("backend").get<std::string>();
-    knowledge.arithmetics[backend] = backend + "/" + std::to_string(knowledge.contract_version) +
-                                     "/" + Sha256Hex(CanonicalJson(definition)).substr(0, 12);
+    knowledge.arithmetics[backend] = {CanonicalJson(definition),
+                                      definition.contains("fingerprint")};
   }
   TRY(ReadLevels(reader, knowledge));
   TRY(ReadRules(reader, knowledge));
@@ -213,6 +213,14 @@ Result<Knowledge> ReadAll(const Documents& documents) {
 }
 
 }  // namespace
+
+std::optional<std::string> Knowledge::ArithmeticId(const std::string& backend,
+                                                   const std::string& fingerprint) const {
+  const auto found = arithmetics.find(backend);
+  if (found == arithmetics.end()) return std::nullopt;
+  return backend + "/" + std::to_string(contract_version) + "/" +
+         Sha256Hex(found->second.definition + fingerprint).substr(0, 12);
+}
 
 int Knowledge::RankOf(std::string_view level) const {
   for (size_t i = 0; i < levels.size(); ++i) {

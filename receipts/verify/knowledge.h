@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -97,6 +98,12 @@ struct Pin {
   std::map<std::string, const Json*> rows;  // by "clause/case"
 };
 
+// The numeric definition of a backend.
+struct Arithmetic {
+  std::string definition;     // canonical text
+  bool fingerprints = false;  // an id depends on the device, by the fingerprint it states
+};
+
 struct Knowledge {
   std::string contract_sha256;
   int64_t contract_version = 0;
@@ -104,7 +111,7 @@ struct Knowledge {
   std::vector<LevelList> levels;  // lowest first
   std::string tolerances_sha256;
   std::map<std::string, double> tolerances;
-  std::map<std::string, std::string> arithmetics;  // backend to this build's id
+  std::map<std::string, Arithmetic> arithmetics;  // by backend
   std::map<std::string, GoldenFile> golden_files;
   std::vector<RowRule> rules;
   std::vector<PromptRule> prompts;
@@ -119,6 +126,10 @@ struct Knowledge {
   JsonSchema policy_schema;
   JsonSchema waivers_schema;
 
+  // This build's id of a backend, on a device of that fingerprint (empty: none); nullopt when the
+  // backend is unknown.
+  std::optional<std::string> ArithmeticId(const std::string& backend,
+                                          const std::string& fingerprint) const;
   int RankOf(std::string_view level) const;               // -1 when unknown
   int LevelOfCase(const std::string& name) const;         // -1 when unknown
   const Policy* PolicyOf(const std::string& name) const;  // null when unknown

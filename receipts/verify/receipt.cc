@@ -37,6 +37,10 @@ Receipt ReadClaims(const Knowledge& knowledge, const Json& statement) {
   receipt.rank = knowledge.RankOf(receipt.level);
   receipt.arithmetic = core["arithmetic"].get<std::string>();
   receipt.backend = receipt.arithmetic.substr(0, receipt.arithmetic.find('/'));
+  const Json& engine = (*receipt.context)["engine"];
+  if (engine.contains("device")) {
+    receipt.fingerprint = engine["device"]["fingerprint"].get<std::string>();
+  }
   receipt.kv = core["settings"]["kv"].get<std::string>();
   AddFiles(core["checkpoint"], "", receipt);
   if (core.contains("drafter")) {

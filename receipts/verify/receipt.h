@@ -32,6 +32,7 @@ struct Receipt {
   int rank = -1;           // of the level; -1 when unknown
   std::string arithmetic;  // the id, and its part before the first '/'
   std::string backend;
+  std::string fingerprint;  // of the device that the context names; empty without one
   std::string kv;
   std::string drafter;                       // sha256 of its list of files; empty without one
   std::map<std::string, std::string> files;  // of checkpoint, and of the drafter as drafter/NAME
@@ -50,7 +51,7 @@ void CheckRows(const Knowledge& knowledge, const Receipt& receipt, Findings& fin
 // A part of CheckRows.
 void CheckRelations(const Knowledge& knowledge, const Receipt& receipt, Findings& findings);
 void CheckPins(const Knowledge& knowledge, const Receipt& receipt, Findings& findings);
-void CheckContext(const Receipt& receipt, Findings& findings);
+void CheckContext(const Knowledge& knowledge, const Receipt& receipt, Findings& findings);
 
 }  // namespace hallmark::verify
 

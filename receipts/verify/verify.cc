@@ -29,8 +29,7 @@ void CheckName(std::string_view name, const Receipt& receipt, const std::string&
 bool Accepts(const Knowledge& knowledge, const Policy& policy, const Receipt& receipt) {
   for (const std::string& id : policy.arithmetic) {
     if (id == receipt.arithmetic) return true;
-    const auto own = knowledge.arithmetics.find(id);
-    if (own != knowledge.arithmetics.end() && own->second == receipt.arithmetic) return true;
+    if (knowledge.ArithmeticId(id, receipt.fingerprint) == receipt.arithmetic) return true;
   }
   return false;
 }
@@ -159,7 +158,7 @@ Result<bool> JudgePayload(const Knowledge& knowledge, std::string_view name, std
   if (receipt.rank < 0) return false;
   CheckRows(knowledge, receipt, findings);
   CheckPins(knowledge, receipt, findings);
-  CheckContext(receipt, findings);
+  CheckContext(knowledge, receipt, findings);
   CheckName(name, receipt, verdict.core_sha256, findings);
   const bool sound = findings.empty();
   if (!options.checkpoint_folder.empty()) {

@@ -9,6 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "receipts/verify/edited_receipt.h"
+#include "receipts/verify/embedded.h"
+#include "receipts/verify/knowledge.h"
 
 namespace hallmark::verify {
 namespace {
@@ -54,6 +56,27 @@ TEST(Verify, AReceiptOfACheckpointThatNobodyPublishedPasses) {
   const ReceiptVerdict verdict = Unpublished().Verify();
   EXPECT_EQ(ReasonsOf(verdict), std::vector<std::string>{});
   EXPECT_EQ(verdict.level_reached, "L2");
+}
+
+// A GPU's id is that of the definition and of the fingerprint which the receipt itself states.
+TEST(Verify, AReceiptOfAGpuIsJudgedByItsDevicesFingerprint) {
+  const auto knowledge = ReadKnowledge(EmbeddedDocuments());
+  ASSERT_TRUE(knowledge.has_value());
+  EditedReceipt receipt = Unpublished();
+  receipt.context()["engine"]["backend"] = "cuda";
+  receipt.context()["engine"]["device"] = {{"name", "a GPU"},
+                                           {"compute_capability", "9.0"},
+                                           {"driver", "13.0"},
+                                           {"runtime", "13.0"},
+                                           {"fingerprint", kDigest}};
+  receipt.core()["arithmetic"] = knowledge->ArithmeticId("cuda", kDigest).value();
+  receipt.SealAll();
+  EXPECT_EQ(ReasonsOf(receipt.Verify()), std::vector<std::string>{});
+  receipt.context()["engine"]["device"]["fingerprint"] = std::string(64, 'b');
+  receipt.SealAll();
+  const std::vector<std::string> reasons = ReasonsOf(receipt.Verify());
+  EXPECT_NE(std::find(reasons.begin(), reasons.end(), "arithmetic-id /predicate/core/arithmetic"),
+            reasons.end());
 }
 
 struct Forgery {
@@ -194,6 +217,18 @@ TEST(Verify, ForgeriesOfAnUnpublishedReceiptAreDeniedByWhatTheyContradict) {
       {"an arithmetic no policy takes",
        [](EditedReceipt& r) { r.core()["arithmetic"] = "cuda/1/0123456789ab"; },
        "policy-arithmetic /predicate/core/arithmetic"},
+      {"a GPU's arithmetic without its device",
+       [](EditedReceipt& r) { r.core()["arithmetic"] = "cuda/1/0123456789ab"; },
+       "context-device /predicate/context/engine"},
+      {"a device beside the CPU",
+       [](EditedReceipt& r) {
+         r.context()["engine"]["device"] = {{"name", "a"},
+                                            {"compute_capability", "9.0"},
+                                            {"driver", "13.0"},
+                                            {"runtime", "13.0"},
+                                            {"fingerprint", kDigest}};
+       },
+       "context-device /predicate/context/engine"},
       {"a backend that is not the arithmetic's",
        [](EditedReceipt& r) { r.context()["engine"]["backend"] = "cuda"; },
        "context-backend /predicate/context/engine/backend"},
