@@ -122,6 +122,13 @@ class Backend {
   // y = x W^T + bias for x [rows, in_features], y [rows, out_features]. An EXL3 input is rotated
   // and rounded to fp16 once; kOutOfRange names the layer if a rotated input is not finite in fp16.
   virtual Status Linear(const LinearWeight& weight, ConstRows x, Rows y) = 0;
+  // The same for several linears of one input, y[i] from weights[i]: the bits of Linear, in fewer
+  // launches where the backend can.
+  virtual Status Linears(std::span<const LinearWeight* const> weights, ConstRows x,
+                         std::span<const Rows> y) {
+    for (size_t i = 0; i < weights.size(); ++i) TRY(Linear(*weights[i], x, y[i]));
+    return {};
+  }
 
   // out[:, column .. column + x.cols) = x, row by row; the other columns keep what they hold.
   virtual Status CopyColumns(ConstRows x, int64_t column, Rows out) = 0;

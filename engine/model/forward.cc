@@ -2,6 +2,7 @@
 #include "engine/model/forward.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -247,9 +248,8 @@ Status ForwardPass::RunAttention(const ModelLayer& layer, size_t index,
   const Rows attended = Scratch(ScratchPart::kAttended, rows);
   const AttentionWeights small{weights.q_norm.floats(), weights.k_norm.floats(),
                                model_->inv_freq.floats()};
-  TRY(backend.Linear(*weights.q, normed, q_gate));
-  TRY(backend.Linear(*weights.k, normed, k));
-  TRY(backend.Linear(*weights.v, normed, v));
+  const LinearWeight* const inputs[] = {weights.q.get(), weights.k.get(), weights.v.get()};
+  TRY(backend.Linears(inputs, normed, std::array{q_gate, k, v}));
   int64_t first = 0;
   for (const PassSlice& slice : slices) {
     const int64_t count = static_cast<int64_t>(slice.ids.size());
@@ -278,10 +278,9 @@ Status ForwardPass::RunDeltaNet(const ModelLayer& layer, size_t index,
   const Rows b = Scratch(ScratchPart::kB, rows);
   const Rows rule = Scratch(ScratchPart::kRule, rows);
   const DeltaNetWeights small{weights.a_log.floats(), weights.dt_bias.floats()};
-  TRY(backend.Linear(*weights.qkv, normed, qkv));
-  TRY(backend.Linear(*weights.z, normed, z));
-  TRY(backend.Linear(*weights.a, normed, a));
-  TRY(backend.Linear(*weights.b, normed, b));
+  const LinearWeight* const inputs[] = {weights.qkv.get(), weights.z.get(), weights.a.get(),
+                                        weights.b.get()};
+  TRY(backend.Linears(inputs, normed, std::array{qkv, z, a, b}));
   int64_t first = 0;
   for (const PassSlice& slice : slices) {
     const int64_t count = static_cast<int64_t>(slice.ids.size());
@@ -315,8 +314,8 @@ Status ForwardPass::RunMlp(const ModelLayer& layer, int64_t rows) {
   const Rows normed = Scratch(ScratchPart::kNormed, rows);
   const Rows gate = Scratch(ScratchPart::kGate, rows);
   const Rows up = Scratch(ScratchPart::kUp, rows);
-  TRY(backend.Linear(*layer.gate, normed, gate));
-  TRY(backend.Linear(*layer.up, normed, up));
+  const LinearWeight* const inputs[] = {layer.gate.get(), layer.up.get()};
+  TRY(backend.Linears(inputs, normed, std::array{gate, up}));
   TRY(backend.SwiGlu(gate, up, gate));
   return backend.Linear(*layer.down, gate, Scratch(ScratchPart::kMixed, rows));
 }

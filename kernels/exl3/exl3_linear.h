@@ -26,6 +26,8 @@ namespace hallmark {
 struct Exl3KernelRate {
   int codebook = 0;
   int k2 = 0;
+
+  bool operator==(const Exl3KernelRate&) const = default;
 };
 
 // The layer as it lies in device memory.

@@ -125,6 +125,14 @@ class CudaBackend : public Backend {
   Status Linear(const LinearWeight& weight, ConstRows x, Rows y) override {
     return static_cast<const CudaLinear&>(weight).Run(x, y, *execution_);
   }
+  Status Linears(std::span<const LinearWeight* const> weights, ConstRows x,
+                 std::span<const Rows> y) override {
+    std::vector<const CudaLinear*> linears;
+    for (const LinearWeight* weight : weights) {
+      linears.push_back(static_cast<const CudaLinear*>(weight));
+    }
+    return CudaLinear::RunTogether(linears, x, y, *execution_);
+  }
 
   Status CopyColumns(ConstRows x, int64_t column, Rows out) override {
     return execution_->Launch("LaunchCopyColumns", [&](cudaStream_t stream) {

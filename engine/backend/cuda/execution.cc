@@ -14,6 +14,7 @@ Result<std::unique_ptr<CudaExecution>> CudaExecution::Create(CudaDevice& device)
   execution->split_ = std::make_unique<SplitWorkspace>(stream, arena);
   execution->tables_ = std::make_unique<PointerTables>(arena, *execution->staging_);
   execution->rotated_ = std::make_unique<GrownBuffer>(arena);
+  execution->decoded_ = std::make_unique<GrownBuffer>(arena);
   execution->ids_ = std::make_unique<GrownBuffer>(arena);
   execution->attention_ = std::make_unique<GrownBuffer>(arena);
   execution->delta_net_ = std::make_unique<GrownBuffer>(arena);

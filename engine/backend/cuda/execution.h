@@ -32,6 +32,7 @@ class CudaExecution {
 
   // Scratch, each for one purpose, valid until the next launch that reserves it.
   GrownBuffer& rotated() { return *rotated_; }      // an EXL3 input in fp16
+  GrownBuffer& decoded() { return *decoded_; }      // W_q of one layer, for a long prompt
   GrownBuffer& ids() { return *ids_; }              // token ids of an Embed
   GrownBuffer& attention() { return *attention_; }  // partial results of attention
   GrownBuffer& delta_net() { return *delta_net_; }  // gates and normed keys of a call
@@ -55,7 +56,7 @@ class CudaExecution {
   std::unique_ptr<FaultWords> faults_;
   std::unique_ptr<SplitWorkspace> split_;
   std::unique_ptr<PointerTables> tables_;
-  std::unique_ptr<GrownBuffer> rotated_, ids_, attention_, delta_net_, draft_;
+  std::unique_ptr<GrownBuffer> rotated_, decoded_, ids_, attention_, delta_net_, draft_;
 };
 
 }  // namespace hallmark
