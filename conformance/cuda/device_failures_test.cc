@@ -149,8 +149,8 @@ TEST_P(DeviceFailures, ACallThatFailsInAPassLeavesNoByteBehind) {
     ASSERT_FALSE((*session)->Logits(std::vector<int32_t>{1, 2, 3}).has_value());
   }
   const int64_t calls = counting.fallible_calls() - opened;
-  ASSERT_GT(calls, 100);
-  for (int64_t call = 0; call < calls; call += call < 40 ? 1 : 3) {
+  ASSERT_GT(calls, 60);
+  for (int64_t call = 0; call < calls; ++call) {
     FakeCudaDevice device;
     {
       auto session = Open(device);

@@ -132,12 +132,23 @@ class Usage(Case):
                             ("--temperature", "hot"), ("--top-k", "-3"), ("--top-p", "1.5"),
                             ("--top-p", "-0.1"), ("--min-p", "2"), ("--seed", "-1"),
                             ("--seed", "18446744073709551616"), ("--kv", "int4"),
-                            ("--device", "tpu"), ("--device", "cuda"), ("--threads", "-1"),
+                            ("--device", "tpu"), ("--embedding", "disk"),
+                            ("--embedding", "mapped"), ("--threads", "-1"),
                             ("--threads", "two"), ("--threads", "99999"), ("--tier", "sse9")):
             done = run("run", SCRIBE, "--ids", "1", flag, value, "--json")
             error = json.loads(done.stdout)["error"]
             self.assertEqual((done.returncode, error["where"].get("flag")), (2, flag), error)
             self.assertIn(error["code"], ("out_of_range", "unsupported"))
+
+    def test_a_device_that_is_not_there_names_its_flag(self):
+        # No backend in this build, no driver, or no device that is shown: each says what would help.
+        done = subprocess.run([PROGRAM, "run", SCRIBE, "--ids", "1", "--device", "cuda", "--json"],
+                              env={**os.environ, "CUDA_VISIBLE_DEVICES": "-1"}, check=False,
+                              stdout=subprocess.PIPE, text=True)
+        error = json.loads(done.stdout)["error"]
+        self.assertEqual((done.returncode, error["where"].get("flag")), (2, "--device"), error)
+        self.assertEqual(error["code"], "unsupported")
+        self.assertIn("--device cpu", error["message"])
 
     def test_prompt_and_ids_exclude_each_other(self):
         self.check_refused(run("run", SCRIBE, "--prompt", "x", "--ids", "1"), 2, "out_of_range",
