@@ -10,7 +10,6 @@
 namespace hallmark {
 namespace {
 
-constexpr uint64_t kBf16 = 2;
 constexpr const char* kWeights = "drafter.weights";
 constexpr const char* kScratch = "drafter.scratch";
 
@@ -53,7 +52,8 @@ class Planner {
     }
     const auto elements = static_cast<uint64_t>(plain->k) * static_cast<uint64_t>(plain->n);
     fixed_.Allocate(kWeights, elements / 2);
-    for (int i = 0; i < 2; ++i) fixed_.Allocate(kWeights, elements / kAffineGroup * kBf16);
+    // Scales and biases are widened.
+    for (int i = 0; i < 2; ++i) fixed_.Allocate(kWeights, elements / kAffineGroup * sizeof(float));
   }
 
   void AddWeights() {
@@ -106,10 +106,13 @@ class Planner {
     const uint64_t page = AllocationBytes(
         Floats(static_cast<int64_t>(config_.layers.size()) * 2 * kPageRows, config_.kv_width()));
     const auto window = config_.widest_window();
+    // Attention's scores: of one block's rows at a time, over every key that is seen.
+    const int64_t vectors = config_.block_size * config_.heads;
     if (!window) {
-      memory_.page_bytes = kKvPageTokens / kPageRows * page;
+      memory_.page_bytes = kKvPageTokens / kPageRows * page + Floats(vectors, kKvPageTokens);
       return;
     }
+    fixed_.Allocate(kScratch, Floats(vectors, *window + config_.block_size));
     // Rows that are seen and rows that were just fused, with a begun page at either end.
     const int64_t rows = *window - 1 + DraftContext::kPendingRows;
     const int64_t pages = (rows + kPageRows - 1) / kPageRows + 1;

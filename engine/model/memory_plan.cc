@@ -2,12 +2,13 @@
 #include "engine/model/memory_plan.h"
 
 #include <algorithm>
-#include <limits>
+#include <initializer_list>
 #include <utility>
 #include <variant>
 
 #include "engine/base/check.h"
 #include "engine/base/checked.h"
+#include "engine/model/forward.h"
 #include "engine/model/geometry.h"
 #include "engine/model/scratch_layout.h"
 #include "kernels/exl3/range_plan.h"
@@ -29,16 +30,45 @@ uint64_t Sum(const std::vector<PlanPart>& parts) {
   return sum;
 }
 
-// What one linear asks of the workspaces for `rows` rows.
+// Normed keys and queries, decay and step of every row.
+uint64_t DeltaNetWorkspaceBytes(const DeltaNetGeometry& geometry) {
+  return Bytes(
+      kPlannedRows * (2 * geometry.key_heads * geometry.key_dim + 2 * geometry.value_heads),
+      sizeof(float));
+}
+
+static_assert(kPlannedRows == ForwardPass::kMaxRows && kPlannedRows <= 128,
+              "a call of more rows decodes a layer to scratch that is no part of this plan");
+
+// What linears that are run in one call ask of the workspaces.
 struct Needs {
   uint64_t split = 0;
   uint64_t rotated = 0;
 
-  void Add(const LinearSource& source, int64_t rows) {
-    const auto* group = std::get_if<Exl3Group>(&source.weights);
-    if (group == nullptr) return;
-    split = std::max(split, SplitWorkspaceBytes(group->k, group->n, rows));
-    rotated = std::max(rotated, RotatedBytes(group->k, rows));
+  void Add(std::initializer_list<const LinearSource*> together, int64_t rows) {
+    uint64_t splits = 0;
+    uint64_t inputs = 0;
+    for (const LinearSource* source : together) {
+      const auto* group = std::get_if<Exl3Group>(&source->weights);
+      if (group == nullptr) continue;
+      splits += SplitWorkspaceBytes(group->k, group->n, rows);
+      inputs += RotatedBytes(group->k, rows);
+    }
+    split = std::max(split, splits);
+    rotated = std::max(rotated, inputs);
+  }
+
+  void Add(const LayerTensors& layer) {
+    if (const auto* mixer = std::get_if<AttentionTensors>(&layer.mixer)) {
+      Add({&mixer->q_gate, &mixer->k, &mixer->v}, kPlannedRows);
+      Add({&mixer->o}, kPlannedRows);
+    } else {
+      const auto& delta = std::get<DeltaNetTensors>(layer.mixer);
+      Add({&delta.qkv, &delta.z, &delta.a, &delta.b}, kPlannedRows);
+      Add({&delta.out}, kPlannedRows);
+    }
+    Add({&layer.gate, &layer.up}, kPlannedRows);
+    Add({&layer.down}, kPlannedRows);
   }
 };
 
@@ -133,8 +163,8 @@ void PartSum::Linear(std::string_view matrix, std::string_view scales, const Lin
     if (group->bias) Vector(scales, *group->bias);
   } else if (const auto* affine = std::get_if<AffineLinear>(&source.weights)) {
     Allocate(matrix, affine->weight.bytes.size());
-    Allocate(scales, affine->scales.bytes.size());
-    Allocate(scales, affine->biases.bytes.size());
+    Vector(scales, affine->scales);
+    Vector(scales, affine->biases);
   } else {
     const auto& plain = std::get<PlainLinear>(source.weights);
     Allocate(matrix, plain.weight.bytes.size());
@@ -166,13 +196,12 @@ MemoryPlan MakeMemoryPlan(const CheckpointInventory& inventory, const ModelConfi
       ScratchBytes(LayOutScratch(config, kPlannedRows, draft.taps, false), nullptr) -
       ScratchBytes(LayOutScratch(config, kPlannedRows, draft.taps, true), nullptr);
   Needs needs{.split = draft.split_bytes, .rotated = draft.rotated_bytes};
-  for (const LinearSource* linear : Linears(inventory)) {
-    const bool head = inventory.head && linear == &*inventory.head;
-    needs.Add(*linear, head ? kHeadRows : kPlannedRows);
-  }
+  for (const LayerTensors& layer : inventory.layers) needs.Add(layer);
+  if (inventory.head) needs.Add({&*inventory.head}, kHeadRows);
   fixed.Allocate("workspace.rotated", needs.rotated);
   fixed.Allocate("workspace.split", needs.split);
   fixed.Allocate("workspace.attention", kAttentionWorkspaceBytes);
+  fixed.Allocate("workspace.delta_net", DeltaNetWorkspaceBytes(DeltaNetGeometryOf(config)));
   for (const PlanPart& part : draft.fixed) {
     const bool table = mapped && part.id == "drafter.codebooks";
     fixed.Add(part.id, table ? 0 : part.bytes, table ? part.bytes : 0);

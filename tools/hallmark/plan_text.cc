@@ -28,6 +28,7 @@ std::string_view PartName(const std::string& id) {
       {"workspace.rotated", "rotated inputs in fp16"},
       {"workspace.split", "partial sums of split linears, counters"},
       {"workspace.attention", "partial results of attention"},
+      {"workspace.delta_net", "normed inputs of the delta rule"},
       {"drafter.weights", "drafter: weights"},
       {"drafter.codebooks", "drafter: codebooks"},
       {"drafter.scratch", "drafter: scratch"},
