@@ -16,6 +16,10 @@
 namespace hallmark {
 namespace {
 
+void ExpectPass(const Result<Row>& result, const std::string& name) {
+  EXPECT_EQ(WhyNotPassed(result, name), "");
+}
+
 struct DeviceSubject {
   const char* name;
   const char* model;

@@ -4,7 +4,6 @@
 #ifndef HALLMARK_CONFORMANCE_GPU_GPU_SESSION_H_
 #define HALLMARK_CONFORMANCE_GPU_GPU_SESSION_H_
 
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -43,16 +42,25 @@ inline Result<std::unique_ptr<Session>> OpenOnDevice(const std::string& director
 class SyntheticFolder {
  public:
   static Result<SyntheticFolder> Write(const SyntheticModel& model, int64_t max_positions = 4096) {
-    static int written = 0;
-    const std::string path = testing::TempDir() + "/hallmark_gpu." + std::to_string(::getpid()) +
-                             "." + std::to_string(written++);
+    SyntheticFolder folder = TRY(Make());
     CheckpointWriter writer(model);
     writer.Set("/text_config/max_position_embeddings", std::to_string(max_positions));
     const std::string norm = writer.Name("norm.weight");
     writer.Tensor(norm) = FloatTensor(norm, DType::kBF16, {model.hidden}, [](int64_t i) {
       return -0.875f + static_cast<float>(i % 7) / 64.0f;
     });
-    TRY(writer.Write(path));
+    TRY(writer.Write(folder.path_));
+    return folder;
+  }
+  // An empty one.
+  static Result<SyntheticFolder> Make() {
+    static int made = 0;
+    const std::string name =
+        "hallmark_gpu." + std::to_string(::getpid()) + "." + std::to_string(made++);
+    const std::string path = (std::filesystem::temp_directory_path() / name).string();
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) return Fail(Code::kIo, "cannot make the folder", {.file = path});
     return SyntheticFolder(path);
   }
   ~SyntheticFolder() {
@@ -69,16 +77,16 @@ class SyntheticFolder {
   std::string path_;
 };
 
-// Prints what a row counted, and demands that it passed.
-inline void ExpectPass(const Result<Row>& result, const std::string& name) {
-  ASSERT_TRUE(result.has_value()) << name << ": " << result.error().ToString();
-  EXPECT_EQ(result->outcome, Outcome::kPass)
-      << name << ": " << OutcomeName(result->outcome) << ": " << result->detail;
+// Prints what a row counted; why it is no pass, empty if it is one.
+inline std::string WhyNotPassed(const Result<Row>& result, const std::string& name) {
+  if (!result.has_value()) return name + ": " + result.error().ToString();
   std::string counts;
   for (const auto& [what, count] : result->counts) {
     counts += " " + what + "=" + std::to_string(count);
   }
   std::printf("%s:%s\n", name.c_str(), counts.c_str());
+  if (result->outcome == Outcome::kPass) return "";
+  return name + ": " + std::string(OutcomeName(result->outcome)) + ": " + result->detail;
 }
 
 }  // namespace hallmark

@@ -22,6 +22,10 @@
 namespace hallmark {
 namespace {
 
+void ExpectPass(const Result<Row>& result, const std::string& name) {
+  EXPECT_EQ(WhyNotPassed(result, name), "");
+}
+
 constexpr int64_t kWidths[] = {1, 2, 15, 16, 17, 31, 32, 33, 63, 64, 65};
 constexpr int64_t kTails[] = {1, 15, 16, 17, 63, 64, 65, 127, 128, 129};
 constexpr uint64_t kSeed = 0x6C656E67746873ull;

@@ -23,6 +23,10 @@
 namespace hallmark {
 namespace {
 
+void ExpectPass(const Result<Row>& result, const std::string& name) {
+  EXPECT_EQ(WhyNotPassed(result, name), "");
+}
+
 constexpr uint64_t kSeed = 0x6D656D6F7279ull;
 
 // Rows of an Embed on the host; the device's memory held NaN before.

@@ -25,6 +25,10 @@
 namespace hallmark {
 namespace {
 
+void ExpectPass(const Result<Row>& result, const std::string& name) {
+  EXPECT_EQ(WhyNotPassed(result, name), "");
+}
+
 constexpr uint64_t kSeed = 0x73747265616D73ull;
 constexpr int kThreads = 2;
 constexpr int kRounds = 50;
