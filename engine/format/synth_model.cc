@@ -11,6 +11,8 @@
 namespace hallmark {
 namespace {
 
+constexpr char kHeadName[] = "lm_head";
+
 constexpr int64_t kHeadDim = 256;
 constexpr int64_t kLinearDim = 128;
 constexpr int64_t kInterval = 4;
@@ -71,7 +73,7 @@ class Builder {
     if (options_.head_bits == kPlainHead) {
       Bell("lm_head.weight", DType::kF16, {g_.vocab, g_.hidden}, 0, kGain / Root(g_.hidden));
     } else {
-      Exl3("lm_head", g_.hidden, g_.vocab, options_.head_bits, kGain);
+      Exl3(kHeadName, g_.hidden, g_.vocab, options_.head_bits, kGain);
     }
     made_.bits = widths_.average();
     Config();
@@ -147,16 +149,19 @@ class Builder {
          .dtype = DType::kI16,
          .shape = {k / 16, n / 16, int64_t{16} * width}},
         "torch.int16");
-    const auto signed_scale = [&](const char* suffix, int64_t count, float spread) {
+    const auto signed_scale = [&](const char* suffix, int64_t count, float spread, SynthFill fill) {
       add({.name = name + suffix,
            .dtype = DType::kF16,
            .shape = {count},
-           .fill = SynthFill::kSigned,
+           .fill = fill,
            .spread = spread},
           "torch.float16");
     };
-    signed_scale(".suh", k, 1);
-    signed_scale(".svh", n, scale);
+    // A few ids are likelier than all others, as in a language: what a drafter proposes blindly
+    // then lands now and again.
+    const bool head = name == kHeadName;
+    signed_scale(".suh", k, 1, SynthFill::kSigned);
+    signed_scale(".svh", n, scale, head ? SynthFill::kSkewed : SynthFill::kSigned);
     nlohmann::json module = {{"quant_format", "exl3"}, {"bits_per_weight", width}};
     if (options_.codebook != Codebook::k3inst) {
       const bool mcg = options_.codebook == Codebook::kMcg;

@@ -37,6 +37,12 @@ float ValueOf(const SynthTensor& tensor, uint32_t bits) {
           tensor.spread * (0.75f + static_cast<float>(bits & 0x7FFF) / 32767.0f * 0.5f);
       return (bits & 0x8000) != 0 ? -size : size;
     }
+    case SynthFill::kSkewed: {
+      const uint32_t place = bits & 0x7FFF;
+      const float share = static_cast<float>(place) / 32767.0f;
+      const float size = tensor.spread * (place < 4 ? 3.0f : 0.75f + share * 0.5f);
+      return (bits & 0x8000) != 0 ? -size : size;
+    }
     default:
       return tensor.middle;
   }

@@ -20,11 +20,12 @@ enum class SynthFill {
   kBell,      // middle + spread * a roughly normal value of unit variance
   kUniform,   // uniform in [middle - spread, middle + spread]
   kSigned,    // either sign, magnitudes uniform in [0.75, 1.25] * spread
+  kSkewed,    // the same, one in 8192 three times as large: a few outputs stand out
   kConstant,  // middle
   kMarker,    // one 32-bit word
 };
 
-// kBell, kUniform, kSigned and kConstant are of BF16 or F16.
+// kBell, kUniform, kSigned, kSkewed and kConstant are of BF16 or F16.
 struct SynthTensor {
   std::string name;
   DType dtype = DType::kU8;

@@ -63,7 +63,7 @@ TEST(SynthTensor, SeedAndNameDecide) {
 TEST(SynthTensor, BytesArePinned) {
   Sha256 hash;
   for (const SynthFill fill : {SynthFill::kWords, SynthFill::kBell, SynthFill::kUniform,
-                               SynthFill::kSigned, SynthFill::kConstant}) {
+                               SynthFill::kSigned, SynthFill::kSkewed, SynthFill::kConstant}) {
     for (const DType dtype : {DType::kF16, DType::kBF16}) {
       hash.Update(Whole({.name = "pinned",
                          .dtype = dtype,
