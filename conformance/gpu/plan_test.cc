@@ -31,7 +31,7 @@ SessionOptions Options() {
   options.kv = KvType::kFp8E4m3;
   options.mapped_embedding = true;
   options.drafter = DrafterUnderTest();
-  options.drafter_options.weights = DrafterWeights::k4Bit;
+  options.drafter_options.weights = DrafterWeights::kAffine4;
   options.streams = 1;
   options.kept_bytes = 0;
   return options;
