@@ -19,6 +19,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMITS = os.path.join(ROOT, "kernels", "limits.json")
+SCHEMA = "urn:hallmark:schema:kernel-limits:v1"
 PROMISED = {"80", "86", "89", "90", "120", "121"}
 ENTRY = re.compile(r"Compiling entry function '(\w+)' for 'sm_(\d+)\w*'")
 SPILL = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -147,11 +148,11 @@ def main():
                            for what in ("registers", "spilled", "shared")}
                   for kernel, by_arch in found.items()}
         with open(LIMITS, "w", encoding="utf-8") as file:
-            json.dump(limits, file, indent=2, sort_keys=True)
+            json.dump({"limits": limits, "schema": SCHEMA}, file, indent=2, sort_keys=True)
             file.write("\n")
         return 0
     with open(LIMITS, encoding="utf-8") as file:
-        limits = json.load(file)
+        limits = json.load(file)["limits"]
     problems = [f"{os.path.relpath(path, build)}: ptxas left no report" for path in silent]
     built = architectures_of(build)
     problems += check_limits(found, limits) + check_architectures(found, built)

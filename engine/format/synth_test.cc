@@ -74,7 +74,7 @@ TEST(SynthTensor, BytesArePinned) {
                         77));
     }
   }
-  EXPECT_EQ(Hex(hash.Finish()), "716d3852922cfacb9ddc7e903ac9d6f0c91b75f338057c8bb96cee5cef3752f9");
+  EXPECT_EQ(Hex(hash.Finish()), "465ad47495b4b10591e69fe65bb3b82591b0b20b2f72b9f9808addeb442730a0");
 }
 
 TEST(SynthTensor, ValuesHaveTheStatedSpread) {
