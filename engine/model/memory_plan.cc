@@ -17,6 +17,8 @@ namespace hallmark {
 namespace {
 
 constexpr uint64_t kAlignment = 256;
+constexpr uint64_t kPackedBytes = uint64_t{1} << 20;
+constexpr uint64_t kDriverPage = uint64_t{2} << 20;
 
 uint64_t Up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
@@ -130,7 +132,9 @@ void AddStreamParts(const ModelConfig& config, int64_t window_rows, PartSum& sum
 
 }  // namespace
 
-uint64_t AllocationBytes(uint64_t bytes) { return Up(bytes, kAlignment); }
+uint64_t AllocationBytes(uint64_t bytes) {
+  return Up(bytes, bytes > kPackedBytes ? kDriverPage : kAlignment);
+}
 
 uint64_t SplitWorkspaceBytes(int64_t k, int64_t n, int64_t rows) {
   const Exl3RangePlan plan = Exl3RangePlanOf(k, n);

@@ -26,8 +26,8 @@ inline constexpr int64_t kPlannedWindowRows = 16;
 // Most bytes of attention's partial results; a longer context is merged segment by segment.
 inline constexpr uint64_t kAttentionWorkspaceBytes = uint64_t{64} << 20;
 
-// What one allocation costs: a multiple of 256 bytes. Small ones are cut from slabs; large ones are
-// the driver's own, which packs them too (conformance/gpu/plan_test.cc measures it). The one place
+// What one allocation costs: up to 1 MiB in steps of 256 bytes, packed with others; above, whole
+// 2 MiB pages of the driver (conformance/gpu/plan_test.cc holds it against a device). The one place
 // that knows how memory is handed out.
 uint64_t AllocationBytes(uint64_t bytes);
 
