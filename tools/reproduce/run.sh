@@ -104,6 +104,7 @@ esac
 [ "$free" -ge "$least_free_mib" ] ||
   refuse 3 "$name has $free MiB of memory free, expected $least_free_mib at least; end what holds the rest"
 version=$("$hallmark" --version 2>&1) || refuse 3 "the program does not start here: $version"
+version=$(printf '%s\n' "$version" | head -n 1)
 
 # ---- Your own model: settings, and whether it fits.
 number() { sed -n "s/^ *\"$1\": \([0-9][0-9]*\),*\$/\1/p" "$2" | head -n 1; }
