@@ -12,9 +12,10 @@
 
 namespace hallmark::verify {
 
-std::vector<PublishedReceipt> PublishedReceipts() {
+std::vector<PublishedReceipt> PublishedReceipts(const std::string& device) {
   std::vector<PublishedReceipt> receipts;
-  for (const auto& entry : std::filesystem::directory_iterator(HALLMARK_PUBLISHED_DIR)) {
+  const std::string folder = std::string(HALLMARK_PUBLISHED_DIR) + "/" + device;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
     if (!name.ends_with(".intoto.jsonl")) continue;
     std::ifstream file(entry.path(), std::ios::binary);

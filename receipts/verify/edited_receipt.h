@@ -19,8 +19,9 @@ struct PublishedReceipt {
   std::string bytes;
 };
 
-// Every published receipt of the CPU backend, in the order of their names; never empty.
-std::vector<PublishedReceipt> PublishedReceipts();
+// Every published receipt of a folder of receipts/published, in the order of their names; never
+// empty.
+std::vector<PublishedReceipt> PublishedReceipts(const std::string& device = "cpu");
 // The first of a golden model, cache type bf16, level L2.
 PublishedReceipt PublishedReceiptOf(const std::string& model);
 

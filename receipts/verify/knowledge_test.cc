@@ -41,18 +41,20 @@ TEST(Knowledge, PinsAreThoseOfThePublishedReceipts) {
   std::set<std::string> pinned;
   for (const Pin& pin : knowledge.pins) pinned.insert(pin.core_sha256);
   std::set<std::string> published;
-  for (const PublishedReceipt& receipt : PublishedReceipts()) {
-    const Json statement = Json::parse(receipt.bytes);
-    const Json& core = statement["predicate"]["core"];
-    const std::string core_sha256 = statement["predicate"]["core_sha256"];
-    published.insert(core_sha256);
-    const auto& shared = knowledge.shared_rows.at(core["arithmetic"].get<std::string>());
-    size_t pins = 0;
-    for (const Pin& pin : knowledge.pins) {
-      if (pin.core_sha256 == core_sha256) pins = pin.rows.size();
+  for (const char* device : {"cpu", "h200"}) {
+    for (const PublishedReceipt& receipt : PublishedReceipts(device)) {
+      const Json statement = Json::parse(receipt.bytes);
+      const Json& core = statement["predicate"]["core"];
+      const std::string core_sha256 = statement["predicate"]["core_sha256"];
+      published.insert(core_sha256);
+      const auto& shared = knowledge.shared_rows.at(core["arithmetic"].get<std::string>());
+      size_t pins = 0;
+      for (const Pin& pin : knowledge.pins) {
+        if (pin.core_sha256 == core_sha256) pins = pin.rows.size();
+      }
+      // Together they hold every row of every published receipt.
+      EXPECT_EQ(pins + shared.size(), core["rows"].size()) << receipt.name;
     }
-    // Together they hold every row of every published receipt.
-    EXPECT_EQ(pins + shared.size(), core["rows"].size()) << receipt.name;
   }
   EXPECT_EQ(pinned, published) << "run receipts/pin";
 }
