@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finding: one thing that validation has to say about a checkpoint, with its place and what to do;
+// and StepReport, what one step of validation found. Not for errors that end a command: those are
+// Error values (engine/base/error.h). Clauses format-accept, format-reject.
+#ifndef HALLMARK_CONFORMANCE_VALIDATE_FINDING_H_
+#define HALLMARK_CONFORMANCE_VALIDATE_FINDING_H_
+
+#include <string>
+#include <vector>
+
+#include "engine/base/error.h"
+#include "engine/base/json.h"
+
+namespace hallmark {
+
+enum class Severity {
+  kNote,     // worth knowing; nothing is wrong
+  kWarning,  // runs, and a user may be surprised
+  kError,    // the checkpoint does not conform
+};
+
+struct Finding {
+  Severity severity = Severity::kError;
+  std::string clause;  // word id of docs/contract
+  std::string check;   // stable kebab-case id, e.g. "unused-tensor"; documented in the guide
+  Error error;         // code, one sentence, locator
+  std::string action;  // one sentence: what to do about it
+};
+
+struct StepReport {
+  std::string step;  // "structure", "numbers", "behaviour", "source"
+  std::vector<Finding> findings;
+  Json facts;  // what was measured, as the JSON report states it
+};
+
+}  // namespace hallmark
+
+#endif  // HALLMARK_CONFORMANCE_VALIDATE_FINDING_H_
