@@ -5,6 +5,7 @@
 #ifndef HALLMARK_CONFORMANCE_VALIDATE_FINDING_H_
 #define HALLMARK_CONFORMANCE_VALIDATE_FINDING_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,9 @@ struct Finding {
 struct StepReport {
   std::string step;  // "structure", "numbers", "behaviour", "source"
   std::vector<Finding> findings;
-  Json facts;  // what was measured, as the JSON report states it
+  // What was measured, as the JSON report states it: an object, or null for none. Behind a pointer,
+  // since only .cc files know JSON whole: std::make_shared<const Json>(...).
+  std::shared_ptr<const Json> facts;
 };
 
 }  // namespace hallmark
