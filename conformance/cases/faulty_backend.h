@@ -76,11 +76,11 @@ class FaultyBackend : public Backend {
     return real_.SwiGlu(gate, up, out);
   }
   Status AttentionInputs(const AttentionGeometry& geometry, const AttentionWeights& weights,
-                         int64_t position, ConstRows q_gate, ConstRows k, ConstRows v, Rows q,
-                         const KvPages& kv) override {
+                         const RowPosition& position, ConstRows q_gate, ConstRows k, ConstRows v,
+                         Rows q, const KvPages& kv) override {
     return real_.AttentionInputs(geometry, weights, position, q_gate, k, v, q, kv);
   }
-  Status Attention(const AttentionGeometry& geometry, int64_t position, ConstRows q,
+  Status Attention(const AttentionGeometry& geometry, const RowPosition& position, ConstRows q,
                    ConstRows q_gate, const KvPages& kv, Rows out) override {
     return real_.Attention(geometry, position, q, q_gate, kv, out);
   }

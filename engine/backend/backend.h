@@ -13,6 +13,7 @@
 #define HALLMARK_ENGINE_BACKEND_BACKEND_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -89,6 +90,22 @@ class Backend {
   // Waits until all that was asked for is done, and tells what was wrong with it.
   virtual Status Finish() { return {}; }
 
+  // Calls `work`, which asks for operations and copies on this backend, and for nothing that waits
+  // or travels (Upload, Download, Finish, Embed, Allocate). Work of one key asks for the same
+  // things on the same memory each time, so a backend may record it as a graph and replay that
+  // instead of calling it: the same bits (clause graph-equals-eager). Keys are made of NewIdentity
+  // and sizes.
+  using WorkKey = std::vector<uint64_t>;
+  virtual Status Repeatable(const WorkKey& /*key*/, const std::function<Status()>& work) {
+    return work();
+  }
+  // A number that no one else gets from this backend.
+  uint64_t NewIdentity() { return ++identities_; }
+  // Whether Repeatable may record; false where the backend never does. On until it is set.
+  virtual bool SetGraphs(bool /*on*/) { return false; }
+  // How often Repeatable has replayed a record.
+  virtual int64_t graph_replays() const { return 0; }
+
   // Memory. Allocate gives kResource when there is none; contents are undefined.
   virtual Result<Buffer> Allocate(size_t bytes) = 0;
   // Bytes that Allocate could give in all; absent where that is the machine's business.
@@ -142,18 +159,18 @@ class Backend {
   // out = silu(gate) * up.
   virtual Status SwiGlu(ConstRows gate, ConstRows up, Rows out) = 0;
 
-  // Prepares attention for rows at positions position, position + 1, ...:
+  // Prepares attention for rows at positions *position.first, the next, ...:
   //   q = bf16(rope(norm(query)))  from q_gate [rows, heads * 2 * head_dim], per head [query |
   //   gate]; K = bf16(rope(norm(k))), V = bf16(v) stored in `kv` (as fp8 when kv.type says so).
   virtual Status AttentionInputs(const AttentionGeometry& geometry, const AttentionWeights& weights,
-                                 int64_t position, ConstRows q_gate, ConstRows k, ConstRows v,
-                                 Rows q, const KvPages& kv) = 0;
+                                 const RowPosition& position, ConstRows q_gate, ConstRows k,
+                                 ConstRows v, Rows q, const KvPages& kv) = 0;
 
-  // Causal attention of row i over keys 0 .. position + i of `kv`, then out *= sigmoid(gate).
-  // Keys are cut at absolute positions: 512-key chunks of 64-key tiles, fp32 online softmax inside
-  // a chunk, chunks merged in key order; probabilities are rounded to bf16 before V.
-  virtual Status Attention(const AttentionGeometry& geometry, int64_t position, ConstRows q,
-                           ConstRows q_gate, const KvPages& kv, Rows out) = 0;
+  // Causal attention of row i over keys 0 .. *position.first + i of `kv`, then out *=
+  // sigmoid(gate). Keys are cut at absolute positions: 512-key chunks of 64-key tiles, fp32 online
+  // softmax inside a chunk, chunks merged in key order; probabilities are rounded to bf16 before V.
+  virtual Status Attention(const AttentionGeometry& geometry, const RowPosition& position,
+                           ConstRows q, ConstRows q_gate, const KvPages& kv, Rows out) = 0;
 
   // Depthwise causal convolution and SiLU. weight [channels, kernel], tap kernel-1 on the current
   // row; window [kernel-1, channels] holds the rows before the first, oldest first. window_out (may
@@ -171,6 +188,9 @@ class Backend {
   // Per value head: out = o * rsqrt(mean(o^2) + eps) * weight * silu(z); weight [value_dim].
   virtual Status GatedNorm(const DeltaNetGeometry& geometry, const float* weight, ConstRows o,
                            ConstRows z, Rows out) = 0;
+
+ private:
+  uint64_t identities_ = 0;
 };
 
 }  // namespace hallmark

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace hallmark {
 
@@ -26,11 +25,21 @@ struct AttentionWeights {
 enum class KvType { kBf16, kFp8E4m3 };
 inline constexpr int kKvPageTokens = 256;
 
-// One layer's keys and values. pages[p] holds positions [256 p, 256 p + 256):
-// K [256, kv_heads, head_dim], then V the same, in `type`. Pages beyond those needed may be absent.
+// One layer's keys and values. Page p, at pages[p], holds positions [256 p, 256 p + 256); at
+// `offset` of it the layer has K [256, kv_heads, head_dim], then V the same, in `type`. The list
+// lies in the backend's memory; entries beyond those needed may be anything.
 struct KvPages {
   KvType type = KvType::kBf16;
-  std::span<std::byte* const> pages;
+  std::byte* const* pages = nullptr;
+  size_t offset = 0;
+};
+
+// Where the first row of a call stands in its sequence. The position lies in the backend's memory,
+// so that work which was recorded can be replayed at another one; `limit` is known when work is
+// recorded, is at least *first + rows for each replay, and changes no bit.
+struct RowPosition {
+  const int64_t* first = nullptr;
+  int64_t limit = 0;
 };
 constexpr size_t KvPageBytes(KvType type, int kv_heads, int head_dim) {
   return size_t{2} * kKvPageTokens * static_cast<size_t>(kv_heads) * static_cast<size_t>(head_dim) *

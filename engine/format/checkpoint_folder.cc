@@ -30,22 +30,6 @@ bool Exists(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// The names in the folder that end in .safetensors, sorted.
-Result<std::vector<std::string>> WeightFiles(const std::string& folder) {
-  std::error_code error;
-  std::vector<std::string> names;
-  std::filesystem::directory_iterator at(folder, error);
-  for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
-    std::string name = at->path().filename().string();
-    if (name.ends_with(".safetensors")) names.push_back(std::move(name));
-  }
-  if (error) {
-    return Fail(Code::kIo, "cannot list the folder: " + error.message(), {.file = folder});
-  }
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 // "<stem>-00001-of-00003.safetensors": a name that belongs to a set of shards.
 bool IsShardName(std::string_view name) {
   constexpr std::string_view kTail = "-00000-of-00000.safetensors";
@@ -62,17 +46,6 @@ std::string Quoted(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "\"" : ", \"") + name + "\"";
   return text;
-}
-
-// Files of the folder that look like part of this model and that the index does not name.
-std::vector<std::string> Strangers(const std::vector<std::string>& present,
-                                   const std::vector<std::string>& listed) {
-  std::vector<std::string> strangers;
-  for (const std::string& name : present) {
-    const bool known = std::binary_search(listed.begin(), listed.end(), name);
-    if (!known && (name == kSingle || IsShardName(name))) strangers.push_back(name);
-  }
-  return strangers;
 }
 
 // Refuses a tensor that two shards hold. `tensors` is sorted by name.
@@ -126,6 +99,31 @@ Status CheckAgainstIndex(const ShardIndex& index, const std::string& folder,
 }
 
 }  // namespace
+
+Result<std::vector<std::string>> WeightFiles(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator at(folder, error);
+  for (; !error && at != std::filesystem::directory_iterator(); at.increment(error)) {
+    std::string name = at->path().filename().string();
+    if (name.ends_with(".safetensors")) names.push_back(std::move(name));
+  }
+  if (error) {
+    return Fail(Code::kIo, "cannot list the folder: " + error.message(), {.file = folder});
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::vector<std::string> UnlistedShards(const std::vector<std::string>& present,
+                                        const std::vector<std::string>& listed) {
+  std::vector<std::string> strangers;
+  for (const std::string& name : present) {
+    const bool known = std::binary_search(listed.begin(), listed.end(), name);
+    if (!known && (name == kSingle || IsShardName(name))) strangers.push_back(name);
+  }
+  return strangers;
+}
 
 CheckpointFolder::CheckpointFolder() = default;
 CheckpointFolder::CheckpointFolder(CheckpointFolder&&) noexcept = default;
@@ -209,7 +207,7 @@ Status CheckpointFolder::MapShard(const std::string& name) {
 
 Status CheckpointFolder::ReadSingleFile() {
   const std::vector<std::string> present = TRY(WeightFiles(path_));
-  const std::vector<std::string> strangers = Strangers(present, {kSingle});
+  const std::vector<std::string> strangers = UnlistedShards(present, {kSingle});
   const bool single = HasEntry(Join(path_, kSingle));
   if (!single || !strangers.empty()) {
     return Fail(single ? Code::kMismatch : Code::kNotFound,
@@ -239,7 +237,7 @@ Status CheckpointFolder::ReadShards() {
     if (!unnamed.empty()) message += "; files that it does not name: " + Quoted(unnamed);
     return Fail(Code::kNotFound, std::move(message), std::move(where));
   }
-  const std::vector<std::string> strangers = Strangers(present, listed);
+  const std::vector<std::string> strangers = UnlistedShards(present, listed);
   if (!strangers.empty()) {
     return Fail(Code::kMismatch, "the index does not name this shard, whose tensors would be lost",
                 {.file = Join(path_, strangers.front())});

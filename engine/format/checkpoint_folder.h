@@ -29,6 +29,12 @@ struct CheckpointFile {
   uint64_t bytes = 0;
 };
 
+// The names in a folder that end in .safetensors, sorted; kIo when it cannot be listed.
+Result<std::vector<std::string>> WeightFiles(const std::string& folder);
+// Those of them that look like a part of this model and that nobody lists (sorted too).
+std::vector<std::string> UnlistedShards(const std::vector<std::string>& present,
+                                        const std::vector<std::string>& listed);
+
 class CheckpointFolder {
  public:
   // Reads config.json; kNotFound, kUnsupported or kMalformed otherwise.

@@ -340,6 +340,33 @@ Status ReadDFlash2(const Places& keys, const JsonView& root, DrafterConfig* conf
   return {};
 }
 
+// Notes the fault of each part; those that rest on a part at fault are left out.
+Status ReadParts(const Json& value, DrafterConfigReading* reading) {
+  DrafterConfig& config = reading->config;
+  const JsonView root = TRY(JsonView::Of(value, config.file));
+  std::vector<JsonView> views = {root};
+  if (const auto own = TRY(root.Object("dflash_config"))) views.push_back(*own);
+  const Places keys(views, &config);
+  Places rope(views, &config);
+  for (const char* key : {"rope_parameters", "rope_scaling"}) {
+    if (const auto place = TRY(root.Object(key))) rope.AddView(*place);
+  }
+  TRY(CheckFamily(keys, root));
+  const auto good = [reading](const Status& status) {
+    if (!status.has_value()) reading->faults.push_back(status.error());
+    return status.has_value();
+  };
+  good(CheckArithmetic(keys, root));
+  const bool sizes = good(ReadSizes(keys, &config));
+  good(ReadRope(rope, &config));
+  good(ReadLayers(keys, &config));
+  good(ReadTargets(keys, &config));
+  if (!sizes) return {};
+  good(ReadBlock(keys, &config));
+  good(ReadDFlash2(keys, root, &config));
+  return {};
+}
+
 Error Mismatch(const DrafterConfig& drafter, std::string_view key, std::string message) {
   return {.code = Code::kMismatch, .message = std::move(message), .where = drafter.At(key)};
 }
@@ -360,26 +387,18 @@ Locator DrafterConfig::At(std::string_view key) const {
   return {.file = file, .pointer = found == at.end() ? PointerToken(key) : found->second};
 }
 
+DrafterConfigReading ReadDrafterConfig(const Json& value, const std::string& file) {
+  DrafterConfigReading reading;
+  reading.config.file = file;
+  const Status read = ReadParts(value, &reading);
+  if (!read.has_value()) reading.faults.push_back(read.error());
+  return reading;
+}
+
 Result<DrafterConfig> DrafterConfigFromJson(const Json& value, const std::string& file) {
-  const JsonView root = TRY(JsonView::Of(value, file));
-  DrafterConfig config;
-  config.file = file;
-  std::vector<JsonView> views = {root};
-  if (const auto own = TRY(root.Object("dflash_config"))) views.push_back(*own);
-  const Places keys(views, &config);
-  Places rope(views, &config);
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {
-    if (const auto place = TRY(root.Object(key))) rope.AddView(*place);
-  }
-  TRY(CheckFamily(keys, root));
-  TRY(CheckArithmetic(keys, root));
-  TRY(ReadSizes(keys, &config));
-  TRY(ReadRope(rope, &config));
-  TRY(ReadLayers(keys, &config));
-  TRY(ReadTargets(keys, &config));
-  TRY(ReadBlock(keys, &config));
-  TRY(ReadDFlash2(keys, root, &config));
-  return config;
+  DrafterConfigReading reading = ReadDrafterConfig(value, file);
+  if (!reading.faults.empty()) return Fail(std::move(reading.faults.front()));
+  return std::move(reading.config);
 }
 
 Result<DrafterConfig> ParseDrafterConfig(std::string_view text, const std::string& file) {

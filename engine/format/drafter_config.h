@@ -78,7 +78,14 @@ struct DrafterConfig {
   Locator At(std::string_view key) const;
 };
 
-// `file` names the source in errors.
+// A config read part by part, for those who want every fault and not the first alone.
+struct DrafterConfigReading {
+  DrafterConfig config;       // whole only without faults
+  std::vector<Error> faults;  // in the order of the reading; none follows from another
+};
+DrafterConfigReading ReadDrafterConfig(const Json& root, const std::string& file);
+
+// The config, or the first of its faults. `file` names the source in errors.
 Result<DrafterConfig> ParseDrafterConfig(std::string_view text, const std::string& file);
 Result<DrafterConfig> DrafterConfigFromJson(const Json& root, const std::string& file);
 

@@ -75,8 +75,8 @@ Status CheckFiniteLinear(const LinearSource& linear) {
   return CheckFinite(plain.weight);
 }
 
-// MLX states its 4-bit layout as "quantization", and again as "quantization_config", a key that is
-// EXL3's otherwise.
+}  // namespace
+
 Result<bool> StatesAffine(const Json& config, const std::string& file) {
   const JsonView root = TRY(JsonView::Of(config, file));
   const Json* affine = root.Raw("quantization");
@@ -87,8 +87,6 @@ Result<bool> StatesAffine(const Json& config, const std::string& file) {
   }
   return affine != nullptr;
 }
-
-}  // namespace
 
 Result<DrafterCheckpoint> DrafterCheckpoint::Open(const std::string& folder) {
   DrafterCheckpoint checkpoint(TRY(CheckpointFolder::Open(folder)));
@@ -104,9 +102,9 @@ Result<DrafterCheckpoint> DrafterCheckpoint::Open(const std::string& folder) {
   return checkpoint;
 }
 
-Result<DrafterInventory> TakeDrafterInventory(const DrafterCheckpoint& checkpoint) {
-  const DrafterConfig& config = checkpoint.config();
-  TensorSorter sorter(checkpoint.tensors(), checkpoint.folder(), LinearForms::kAffineToo);
+Result<DrafterInventory> TakeDrafterInventory(const DrafterSource& source, TensorFaults* all) {
+  const DrafterConfig& config = source.config;
+  TensorSorter sorter(source.tensors, source.folder, LinearForms::kAffineToo, all);
   DrafterInventory inventory;
   inventory.fc = TRY(sorter.Linear("fc", config.tap_width(), config.hidden));
   inventory.hidden_norm = TRY(sorter.Plain("hidden_norm.weight", {config.hidden}));
@@ -123,8 +121,20 @@ Result<DrafterInventory> TakeDrafterInventory(const DrafterCheckpoint& checkpoin
                             (config.conv ? "" : " and no convolution")));
   inventory.used_tensors = sorted.used_tensors;
   inventory.used_bytes = sorted.used_bytes;
-  TRY(CheckExl3IsStated(Linears(inventory), checkpoint.quantization()));
+  // With a linear missing, whether any is an EXL3 group is not known.
+  if (all == nullptr || (all->faults.empty() && all->missing.empty())) {
+    const Status stated = CheckExl3IsStated(Linears(inventory), source.quantization);
+    if (!stated.has_value()) TRY(sorter.Refuse(stated.error()));
+  }
   return inventory;
+}
+
+Result<DrafterInventory> TakeDrafterInventory(const DrafterCheckpoint& checkpoint) {
+  return TakeDrafterInventory({.config = checkpoint.config(),
+                               .quantization = checkpoint.quantization(),
+                               .tensors = checkpoint.tensors(),
+                               .folder = checkpoint.folder()},
+                              nullptr);
 }
 
 std::vector<const LinearSource*> Linears(const DrafterInventory& inventory) {

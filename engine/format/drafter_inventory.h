@@ -18,6 +18,7 @@
 #include "engine/format/drafter_config.h"
 #include "engine/format/linear.h"
 #include "engine/format/tensor.h"
+#include "engine/format/tensor_sorter.h"
 
 namespace hallmark {
 
@@ -80,6 +81,21 @@ struct DrafterInventory {
 // kMismatch is a shape, a type, two forms of one thing, or EXL3 tensors without a
 // quantization_config.
 Result<DrafterInventory> TakeDrafterInventory(const DrafterCheckpoint& checkpoint);
+
+// What an inventory is taken of, when there is no checkpoint that opened whole.
+struct DrafterSource {
+  const DrafterConfig& config;
+  const std::optional<QuantizationConfig>& quantization;
+  std::span<const TensorView> tensors;  // sorted by name, each name once
+  const std::string& folder;            // names the source in errors
+};
+// The same. With `all`, every fault is noted there and what is at fault is left empty in the
+// inventory, which nobody may then bind.
+Result<DrafterInventory> TakeDrafterInventory(const DrafterSource& source, TensorFaults* all);
+
+// Whether a drafter's config states MLX's 4-bit layout: as "quantization", and often again as
+// "quantization_config", a key that is EXL3's otherwise. kMismatch when the two differ.
+Result<bool> StatesAffine(const Json& config, const std::string& file);
 
 // Every linear in binding order: fc, the layers, the selector's.
 std::vector<const LinearSource*> Linears(const DrafterInventory& inventory);

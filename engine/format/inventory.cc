@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "engine/format/exl3_group.h"
+#include "engine/format/safetensors.h"
 #include "engine/format/tensor_sorter.h"
 
 namespace hallmark {
@@ -20,12 +21,12 @@ constexpr std::array<std::string_view, 2> kHeads = {"lm_head", "language_model.l
 constexpr std::array<std::string_view, 2> kUnusedPrefixes = {"model.visual.", "mtp."};
 
 // The prefix whose embedding or first layer is present.
-Result<std::string> FindPrefix(const Checkpoint& checkpoint) {
+Result<std::string> FindPrefix(std::span<const TensorView> tensors) {
   std::string found;
   for (const std::string_view candidate : kPrefixes) {
     const std::string prefix(candidate);
-    const TensorView* embedding = checkpoint.Find(prefix + "embed_tokens.weight");
-    const auto layers = checkpoint.WithPrefix(prefix + "layers.");
+    const TensorView* embedding = FindTensor(tensors, prefix + "embed_tokens.weight");
+    const auto layers = TensorsWithPrefix(tensors, prefix + "layers.");
     if (embedding == nullptr && layers.empty()) continue;
     if (!found.empty()) {
       return Fail(Code::kMismatch,
@@ -84,18 +85,19 @@ Result<LayerTensors> SortLayer(const ModelConfig& config, LayerKind kind, const 
 }
 
 // The head, or nothing when the embedding is the head.
-Status SortHead(const Checkpoint& checkpoint, TensorSorter* sorter,
+Status SortHead(const InventorySource& source, TensorSorter* sorter,
                 CheckpointInventory* inventory) {
-  const ModelConfig& config = checkpoint.config();
+  const ModelConfig& config = source.config;
   const TieFlag& tie = config.tie;
   const bool says_tied = tie.root.value_or(false) || tie.text.value_or(false);
   for (const std::string_view name : kHeads) {
     auto head = TRY(sorter->MaybeLinear(std::string(name), config.hidden, config.vocab));
     if (!head) continue;
     if (inventory->head) {
-      return Fail(Code::kMismatch,
-                  "the head is present twice, as lm_head and as " + std::string(name),
-                  checkpoint.WithPrefix(std::string(name) + ".").front().where());
+      return sorter->Refuse(
+          {.code = Code::kMismatch,
+           .message = "the head is present twice, as lm_head and as " + std::string(name),
+           .where = TensorsWithPrefix(source.tensors, std::string(name) + ".").front().where()});
     }
     inventory->head = std::move(*head);
   }
@@ -109,10 +111,11 @@ Status SortHead(const Checkpoint& checkpoint, TensorSorter* sorter,
   }
   const bool says_untied = tie.root == false || tie.text == false;
   if (says_tied && says_untied) {
-    return Fail(Code::kMismatch,
-                "there is no lm_head, and the root and text_config disagree on "
-                "tie_word_embeddings",
-                {.file = checkpoint.folder() + "/config.json", .pointer = "/tie_word_embeddings"});
+    return sorter->Refuse(
+        {.code = Code::kMismatch,
+         .message =
+             "there is no lm_head, and the root and text_config disagree on tie_word_embeddings",
+         .where = {.file = source.folder + "/config.json", .pointer = "/tie_word_embeddings"}});
   }
   if (!says_tied) {
     sorter->Miss(says_untied ? "lm_head (tie_word_embeddings is false)"
@@ -123,12 +126,12 @@ Status SortHead(const Checkpoint& checkpoint, TensorSorter* sorter,
 
 }  // namespace
 
-Result<CheckpointInventory> TakeInventory(const Checkpoint& checkpoint) {
-  const ModelConfig& config = checkpoint.config();
+Result<CheckpointInventory> TakeInventory(const InventorySource& source, TensorFaults* all) {
+  const ModelConfig& config = source.config;
   CheckpointInventory inventory;
-  inventory.prefix = TRY(FindPrefix(checkpoint));
+  inventory.prefix = TRY(FindPrefix(source.tensors));
   const std::string& prefix = inventory.prefix;
-  TensorSorter sorter(checkpoint.tensors(), checkpoint.folder());
+  TensorSorter sorter(source.tensors, source.folder, LinearForms::kExl3OrPlain, all);
   inventory.embedding =
       TRY(sorter.Plain(prefix + "embed_tokens.weight", {config.vocab, config.hidden}));
   inventory.layers.reserve(config.layers.size());
@@ -137,15 +140,27 @@ Result<CheckpointInventory> TakeInventory(const Checkpoint& checkpoint) {
     inventory.layers.push_back(TRY(SortLayer(config, config.layers[i], at, &sorter)));
   }
   inventory.final_norm = TRY(sorter.Plain(prefix + "norm.weight", {config.hidden}));
-  TRY(SortHead(checkpoint, &sorter, &inventory));
+  TRY(SortHead(source, &sorter, &inventory));
   SortedTensors sorted =
       TRY(sorter.Finish(kUnusedPrefixes, prefix + "layers.",
                         "the config has " + std::to_string(config.layers.size()) + " layers"));
   inventory.unused = std::move(sorted.unused);
   inventory.used_tensors = sorted.used_tensors;
   inventory.used_bytes = sorted.used_bytes;
-  TRY(CheckExl3IsStated(Linears(inventory), checkpoint.quantization()));
+  // With a linear missing, whether any is an EXL3 group is not known.
+  if (all == nullptr || (all->faults.empty() && all->missing.empty())) {
+    const Status stated = CheckExl3IsStated(Linears(inventory), source.quantization);
+    if (!stated.has_value()) TRY(sorter.Refuse(stated.error()));
+  }
   return inventory;
+}
+
+Result<CheckpointInventory> TakeInventory(const Checkpoint& checkpoint) {
+  return TakeInventory({.config = checkpoint.config(),
+                        .quantization = checkpoint.quantization(),
+                        .tensors = checkpoint.tensors(),
+                        .folder = checkpoint.folder()},
+                       nullptr);
 }
 
 std::vector<const LinearSource*> Linears(const CheckpointInventory& inventory) {

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -71,6 +72,17 @@ struct CheckpointInventory {
 // unknown ones when none is missing; kMismatch is a shape, a type, or two forms of one thing. The
 // head is lm_head.trellis, else lm_head.weight, else the embedding if the config ties it.
 Result<CheckpointInventory> TakeInventory(const Checkpoint& checkpoint);
+
+// What an inventory is taken of, when there is no checkpoint that opened whole.
+struct InventorySource {
+  const ModelConfig& config;
+  const std::optional<QuantizationConfig>& quantization;
+  std::span<const TensorView> tensors;  // sorted by name, each name once
+  const std::string& folder;            // names the source in errors
+};
+// The same. With `all`, every fault is noted there and what is at fault is left empty in the
+// inventory, which nobody may then bind; the one error left is a model under two prefixes.
+Result<CheckpointInventory> TakeInventory(const InventorySource& source, TensorFaults* all);
 
 // Every linear of the model in binding order: layers first, the head last.
 std::vector<const LinearSource*> Linears(const CheckpointInventory& inventory);

@@ -113,37 +113,47 @@ Status CheckFamily(const JsonView& root, const JsonView& text, bool nested) {
   return {};
 }
 
-Status CheckRootAgrees(const JsonView& root, const JsonView& text) {
-  for (const char* key : kTextKeys) {
-    const Json* outer = root.Raw(key);
-    if (outer == nullptr) continue;
-    const Json* inner = text.Raw(key);
-    if (inner == nullptr) {
-      return Fail(Code::kMismatch, "the root states a key that text_config lacks", root.At(key));
-    }
-    if (*outer != *inner) {
-      return Fail(Code::kMismatch, "the root and text_config state different values", root.At(key));
-    }
+Status CheckRootAgrees(const JsonView& root, const JsonView& text, const char* key) {
+  const Json* outer = root.Raw(key);
+  if (outer == nullptr) return {};
+  const Json* inner = text.Raw(key);
+  if (inner == nullptr) {
+    return Fail(Code::kMismatch, "the root states a key that text_config lacks", root.At(key));
+  }
+  if (*outer != *inner) {
+    return Fail(Code::kMismatch, "the root and text_config state different values", root.At(key));
   }
   return {};
 }
 
-// Refuses settings that change the arithmetic.
-Status CheckArithmetic(const JsonView& text) {
+// Settings that change the arithmetic.
+Status CheckActivation(const JsonView& text) {
   const auto act = TRY(text.Text("hidden_act"));
   if (act && *act != "silu") {
     return Fail(Code::kUnsupported, "the activation is \"" + *act + "\"; silu is supported",
                 text.At("hidden_act"));
   }
+  return {};
+}
+
+Status CheckAttentionBias(const JsonView& text) {
   if (TRY(text.Bool("attention_bias")).value_or(false)) {
     return Fail(Code::kUnsupported, "attention_bias is true; projections have no bias here",
                 text.At("attention_bias"));
   }
+  return {};
+}
+
+Status CheckAttentionGate(const JsonView& text) {
   if (!TRY(text.Bool("attn_output_gate")).value_or(true)) {
     return Fail(Code::kUnsupported, "attn_output_gate is false; attention is always gated here",
                 text.At("attn_output_gate"));
   }
-  // The activation of the DeltaNet's z gate, whatever the key's name suggests.
+  return {};
+}
+
+// The activation of the DeltaNet's z gate, whatever the key's name suggests.
+Status CheckOutputGate(const JsonView& text) {
   const auto gate = TRY(text.Text("output_gate_type"));
   if (gate && *gate != "swish" && *gate != "silu") {
     return Fail(Code::kUnsupported, "the output gate is \"" + *gate + "\"; swish is supported",
@@ -301,69 +311,149 @@ Status CheckSupported(const JsonView& text, const char* key, bool good, int64_t 
               text.At(key));
 }
 
-Status ReadMixers(const JsonView& text, ModelConfig* config) {
-  const auto count = [&text](const char* key, int64_t standard, int64_t high) -> Result<int> {
-    return static_cast<int>(TRY(text.Int(key, 1, high)).value_or(standard));
-  };
-  config->heads = static_cast<int>(TRY(text.NeedInt("num_attention_heads", 1, kMaxHeads)));
-  config->kv_heads = static_cast<int>(TRY(text.NeedInt("num_key_value_heads", 1, kMaxHeads)));
-  config->head_dim = TRY(count("head_dim", kDefaultHeadDim, kMaxHeadDim));
-  config->linear_key_heads = TRY(count("linear_num_key_heads", 16, kMaxHeads));
-  config->linear_value_heads = TRY(count("linear_num_value_heads", 32, kMaxHeads));
-  config->linear_key_dim = TRY(count("linear_key_head_dim", kDeltaNetDim, kMaxHeadDim));
-  config->linear_value_dim = TRY(count("linear_value_head_dim", kDeltaNetDim, kMaxHeadDim));
-  config->conv_kernel = TRY(count("linear_conv_kernel_dim", kConvKernel, kMaxHeadDim));
-  TRY(CheckDivides(text, "num_attention_heads", config->heads, "num_key_value_heads",
-                   config->kv_heads));
-  TRY(CheckDivides(text, "linear_num_value_heads", config->linear_value_heads,
-                   "linear_num_key_heads", config->linear_key_heads));
-  TRY(ReadRope(text, config));
-  TRY(CheckSupported(text, "head_dim", config->head_dim % kHeadBlock == 0, config->head_dim,
-                     "multiples of 128"));
-  TRY(CheckSupported(text, "linear_key_head_dim", config->linear_key_dim == kDeltaNetDim,
-                     config->linear_key_dim, "128"));
-  TRY(CheckSupported(text, "linear_value_head_dim", config->linear_value_dim == kDeltaNetDim,
-                     config->linear_value_dim, "128"));
-  return CheckSupported(text, "linear_conv_kernel_dim", config->conv_kernel == kConvKernel,
-                        config->conv_kernel, "4");
-}
-
-}  // namespace
-
-Result<ModelConfig> ModelConfigFromJson(const Json& value, const std::string& file) {
-  const JsonView root = TRY(JsonView::Of(value, file));
-  const auto inner = TRY(root.Object("text_config"));
-  const bool nested = inner.has_value();
-  const JsonView text = nested ? *inner : root;
-  TRY(CheckFamily(root, text, nested));
-  if (nested) TRY(CheckRootAgrees(root, text));
-  TRY(CheckArithmetic(text));
-
-  ModelConfig config;
-  config.hidden = TRY(text.NeedInt("hidden_size", 1, kMaxWidth));
-  config.intermediate = TRY(text.NeedInt("intermediate_size", 1, kMaxWidth));
-  config.vocab = TRY(text.NeedInt("vocab_size", 1, kMaxWidth));
-  config.max_positions =
-      TRY(text.Int("max_position_embeddings", 1, kMaxPositions)).value_or(kDefaultPositions);
+Status ReadEps(const JsonView& text, ModelConfig* config) {
   const double eps = TRY(text.Number("rms_norm_eps")).value_or(kDefaultEps);
-  config.eps = static_cast<float>(eps);
-  if (!std::isfinite(config.eps) || !(config.eps > 0.0f)) {
+  config->eps = static_cast<float>(eps);
+  if (!std::isfinite(config->eps) || !(config->eps > 0.0f)) {
     return Fail(Code::kOutOfRange, "rms_norm_eps is not a positive number",
                 text.At("rms_norm_eps"));
   }
-  TRY(ReadLayers(text, &config));
-  TRY(ReadMixers(text, &config));
+  return {};
+}
 
-  config.tie.root = TRY(root.Bool("tie_word_embeddings"));
-  if (nested) config.tie.text = TRY(text.Bool("tie_word_embeddings"));
-  StopIds stops;
-  TRY(AddStopIds(value, file, config.vocab, &stops));
-  config.eos = stops.values();
-  for (const JsonView& view : {root, text}) {
-    const auto bos = TRY(view.Int("bos_token_id", 0, config.vocab - 1));
-    if (bos) config.bos = *bos;
+Status ReadStart(const JsonView& view, ModelConfig* config) {
+  const auto bos = TRY(view.Int("bos_token_id", 0, config->vocab - 1));
+  if (bos) config->bos = *bos;
+  return {};
+}
+
+// Reads a config part by part. A part at fault is noted, and those that rest on it are left out.
+class ConfigReader {
+ public:
+  explicit ConfigReader(ModelConfigReading* out) : out_(*out), config_(out->config) {}
+
+  Status Read(const Json& value, const std::string& file) {
+    const JsonView root = TRY(JsonView::Of(value, file));
+    const auto inner = TRY(root.Object("text_config"));
+    const bool nested = inner.has_value();
+    const JsonView text = nested ? *inner : root;
+    TRY(CheckFamily(root, text, nested));
+    if (nested) {
+      for (const char* key : kTextKeys) Good(CheckRootAgrees(root, text, key));
+    }
+    Good(CheckActivation(text));
+    Good(CheckAttentionBias(text));
+    Good(CheckAttentionGate(text));
+    Good(CheckOutputGate(text));
+    const bool sizes = ReadSizes(text);
+    const bool vocab = config_.vocab > 0;
+    Good(ReadEps(text, &config_));
+    const bool layers = Good(ReadLayers(text, &config_));
+    const bool mixers = ReadMixers(text);
+    out_.sizes = sizes && layers && mixers;
+    Good(Assign(root.Bool("tie_word_embeddings"), &config_.tie.root));
+    if (nested) Good(Assign(text.Bool("tie_word_embeddings"), &config_.tie.text));
+    if (!vocab) return {};
+    StopIds stops;
+    if (Good(AddStopIds(value, file, config_.vocab, &stops))) config_.eos = stops.values();
+    Good(ReadStart(root, &config_));
+    if (nested) Good(ReadStart(text, &config_));
+    return {};
   }
-  return config;
+
+ private:
+  bool Good(const Status& status) {
+    if (!status.has_value()) out_.faults.push_back(status.error());
+    return status.has_value();
+  }
+
+  template <typename T, typename Out>
+  static Status Assign(Result<T> from, Out* to) {
+    *to = static_cast<Out>(TRY(std::move(from)));
+    return {};
+  }
+
+  bool ReadSizes(const JsonView& text) {
+    bool good = Good(Assign(text.NeedInt("hidden_size", 1, kMaxWidth), &config_.hidden));
+    good &= Good(Assign(text.NeedInt("intermediate_size", 1, kMaxWidth), &config_.intermediate));
+    good &= Good(Assign(text.NeedInt("vocab_size", 1, kMaxWidth), &config_.vocab));
+    Good(Count(text, "max_position_embeddings", kDefaultPositions, kMaxPositions,
+               &config_.max_positions));
+    return good;
+  }
+
+  template <typename Out>
+  static Status Count(const JsonView& text, const char* key, int64_t standard, int64_t high,
+                      Out* to) {
+    *to = static_cast<Out>(TRY(text.Int(key, 1, high)).value_or(standard));
+    return {};
+  }
+
+  bool ReadMixers(const JsonView& text) {
+    const bool heads =
+        Good(Assign(text.NeedInt("num_attention_heads", 1, kMaxHeads), &config_.heads));
+    const bool kv_heads =
+        Good(Assign(text.NeedInt("num_key_value_heads", 1, kMaxHeads), &config_.kv_heads));
+    const auto count = [&](const char* key, int64_t standard, int64_t high, int* to) {
+      return Good(Count(text, key, standard, high, to));
+    };
+    const bool head_dim = count("head_dim", kDefaultHeadDim, kMaxHeadDim, &config_.head_dim);
+    const bool keys = count("linear_num_key_heads", 16, kMaxHeads, &config_.linear_key_heads);
+    const bool values = count("linear_num_value_heads", 32, kMaxHeads, &config_.linear_value_heads);
+    const bool key_dim =
+        count("linear_key_head_dim", kDeltaNetDim, kMaxHeadDim, &config_.linear_key_dim);
+    const bool value_dim =
+        count("linear_value_head_dim", kDeltaNetDim, kMaxHeadDim, &config_.linear_value_dim);
+    const bool kernel =
+        count("linear_conv_kernel_dim", kConvKernel, kMaxHeadDim, &config_.conv_kernel);
+    bool good = heads && kv_heads && head_dim && keys && values && key_dim && value_dim && kernel;
+    if (heads && kv_heads) {
+      good &= Good(CheckDivides(text, "num_attention_heads", config_.heads, "num_key_value_heads",
+                                config_.kv_heads));
+    }
+    if (keys && values) {
+      good &= Good(CheckDivides(text, "linear_num_value_heads", config_.linear_value_heads,
+                                "linear_num_key_heads", config_.linear_key_heads));
+    }
+    if (head_dim) Good(ReadRope(text, &config_));
+    if (head_dim) {
+      good &= Good(CheckSupported(text, "head_dim", config_.head_dim % kHeadBlock == 0,
+                                  config_.head_dim, "multiples of 128"));
+    }
+    if (key_dim) {
+      good &=
+          Good(CheckSupported(text, "linear_key_head_dim", config_.linear_key_dim == kDeltaNetDim,
+                              config_.linear_key_dim, "128"));
+    }
+    if (value_dim) {
+      good &= Good(CheckSupported(text, "linear_value_head_dim",
+                                  config_.linear_value_dim == kDeltaNetDim,
+                                  config_.linear_value_dim, "128"));
+    }
+    if (kernel) {
+      good &= Good(CheckSupported(text, "linear_conv_kernel_dim",
+                                  config_.conv_kernel == kConvKernel, config_.conv_kernel, "4"));
+    }
+    return good;
+  }
+
+  ModelConfigReading& out_;
+  ModelConfig& config_;
+};
+
+}  // namespace
+
+ModelConfigReading ReadModelConfig(const Json& value, const std::string& file) {
+  ModelConfigReading reading;
+  const Status read = ConfigReader(&reading).Read(value, file);
+  if (!read.has_value()) reading.faults.push_back(read.error());
+  return reading;
+}
+
+Result<ModelConfig> ModelConfigFromJson(const Json& value, const std::string& file) {
+  ModelConfigReading reading = ReadModelConfig(value, file);
+  if (!reading.faults.empty()) return Fail(std::move(reading.faults.front()));
+  return std::move(reading.config);
 }
 
 Result<ModelConfig> ParseModelConfig(std::string_view text, const std::string& file) {

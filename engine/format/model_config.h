@@ -66,7 +66,15 @@ struct ModelConfig {
   int64_t kv_width() const { return int64_t{kv_heads} * head_dim; }
 };
 
-// `file` names the source in errors.
+// A config read part by part, for those who want every fault and not the first alone.
+struct ModelConfigReading {
+  ModelConfig config;         // whole only without faults
+  std::vector<Error> faults;  // in the order of the reading; none follows from another
+  bool sizes = false;         // every number that a tensor's shape rests on is good
+};
+ModelConfigReading ReadModelConfig(const Json& root, const std::string& file);
+
+// The config, or the first of its faults. `file` names the source in errors.
 Result<ModelConfig> ParseModelConfig(std::string_view text, const std::string& file);
 Result<ModelConfig> ModelConfigFromJson(const Json& root, const std::string& file);
 

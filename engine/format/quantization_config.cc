@@ -136,78 +136,136 @@ Status CheckMultiplier(const QuantizationConfig& config, const StoredModule& mod
               where);
 }
 
-}  // namespace
+Status CheckWidth(const QuantizationConfig& config, const StoredModule& module,
+                  const TensorView* trellis) {
+  if (!module.bits_per_weight || trellis == nullptr || trellis->shape.size() != 3) return {};
+  const double width = static_cast<double>(trellis->shape[2]) / 16.0;
+  if (*module.bits_per_weight == width) return {};
+  return Fail(Code::kMismatch,
+              "bits_per_weight is not the trellis's width, " + std::to_string(trellis->shape[2]) +
+                  " words or " + std::to_string(width).substr(0, 3) + " bits",
+              {.file = config.file,
+               .pointer = module.pointer + "/bits_per_weight",
+               .tensor = trellis->name});
+}
 
-Result<QuantizationConfig> ParseQuantizationConfig(const Json& value, const std::string& file,
-                                                   const std::string& pointer) {
-  const JsonView view = TRY(JsonView::Of(value, file, pointer));
-  QuantizationConfig config{.file = file, .pointer = pointer};
+Result<std::optional<double>> AverageBits(const JsonView& view) {
+  const auto bits = TRY(view.Number("bits"));
+  if (bits && !(*bits >= 1.0 && *bits <= 8.0)) {
+    return Fail(Code::kOutOfRange, "bits is outside 1 to 8", view.At("bits"));
+  }
+  return bits;
+}
+
+Result<std::optional<Codebook>> StatedCodebook(const JsonView& view) {
+  const auto codebook = TRY(view.Text("codebook"));
+  if (!codebook) return std::nullopt;
+  for (const Codebook known : {Codebook::k3inst, Codebook::kMcg, Codebook::kMul1}) {
+    if (*codebook == CodebookName(known)) return known;
+  }
+  return Fail(Code::kUnsupported,
+              "the codebook is \"" + *codebook + "\"; 3inst, mcg and mul1 are supported",
+              view.At("codebook"));
+}
+
+Result<StoredModule> ModuleAt(const JsonView& storage, const std::string& key) {
+  const auto module = TRY(storage.Object(key));
+  if (!module) return Fail(Code::kMalformed, "expected an object", storage.At(key));
+  return TRY(ParseModule(*module, key));
+}
+
+// Notes the fault of each part; stops where the quantization is another one.
+Status ReadParts(const Json& value, QuantizationReading* reading) {
+  QuantizationConfig& config = reading->config;
+  const JsonView view = TRY(JsonView::Of(value, config.file, config.pointer));
   const auto method = TRY(view.Text("quant_method"));
   if (!method) return Fail(Code::kMalformed, "the key is missing", view.At("quant_method"));
   if (*method != "exl3") {
     return Fail(Code::kUnsupported, "the quantization is \"" + *method + "\"; exl3 is supported",
                 view.At("quant_method"));
   }
-  config.version = TRY(view.Text("version")).value_or("");
-  config.bits = TRY(view.Number("bits"));
-  if (config.bits && !(*config.bits >= 1.0 && *config.bits <= 8.0)) {
-    return Fail(Code::kOutOfRange, "bits is outside 1 to 8", view.At("bits"));
-  }
-  config.head_bits = TRY(WholeBits(view, "head_bits"));
-  config.mtp_bits = TRY(WholeBits(view, "mtp_bits"));
-  const auto codebook = TRY(view.Text("codebook"));
-  if (codebook) {
-    for (const Codebook known : {Codebook::k3inst, Codebook::kMcg, Codebook::kMul1}) {
-      if (*codebook == CodebookName(known)) config.codebook = known;
+  const auto take = [reading](auto from, auto* to) {
+    if (from.has_value()) {
+      *to = std::move(*from);
+    } else {
+      reading->faults.push_back(from.error());
     }
-    if (!config.codebook) {
-      return Fail(Code::kUnsupported,
-                  "the codebook is \"" + *codebook + "\"; 3inst, mcg and mul1 are supported",
-                  view.At("codebook"));
-    }
-  }
+  };
+  std::optional<std::string> version;
+  take(view.Text("version"), &version);
+  config.version = version.value_or("");
+  take(AverageBits(view), &config.bits);
+  take(WholeBits(view, "head_bits"), &config.head_bits);
+  take(WholeBits(view, "mtp_bits"), &config.mtp_bits);
+  take(StatedCodebook(view), &config.codebook);
   const auto storage = TRY(view.Object("tensor_storage"));
-  if (!storage) return config;
+  if (!storage) return {};
   for (const std::string& key : storage->Keys()) {
-    const auto module = TRY(storage->Object(key));
-    if (!module) return Fail(Code::kMalformed, "expected an object", storage->At(key));
-    config.storage.push_back(TRY(ParseModule(*module, key)));
+    StoredModule module;
+    take(ModuleAt(*storage, key), &module);
+    if (!module.key.empty()) config.storage.push_back(std::move(module));
   }
-  return config;
+  return {};
+}
+
+}  // namespace
+
+QuantizationReading ReadQuantizationConfig(const Json& value, const std::string& file,
+                                           const std::string& pointer) {
+  QuantizationReading reading{.config = {.file = file, .pointer = pointer}};
+  const Status read = ReadParts(value, &reading);
+  if (!read.has_value()) reading.faults.push_back(read.error());
+  return reading;
+}
+
+Result<QuantizationConfig> ParseQuantizationConfig(const Json& value, const std::string& file,
+                                                   const std::string& pointer) {
+  QuantizationReading reading = ReadQuantizationConfig(value, file, pointer);
+  if (!reading.faults.empty()) return Fail(std::move(reading.faults.front()));
+  return std::move(reading.config);
+}
+
+std::vector<Error> Disagreements(const QuantizationConfig& a, const QuantizationConfig& b) {
+  std::vector<Error> faults;
+  const auto compare = [&](const char* key, const auto& x, const auto& y) {
+    if (!x || !y || *x == *y) return;
+    faults.push_back({.code = Code::kMismatch,
+                      .message = "the value is not the one in " + a.file,
+                      .where = {.file = b.file, .pointer = b.pointer + "/" + key}});
+  };
+  compare("bits", a.bits, b.bits);
+  compare("head_bits", a.head_bits, b.head_bits);
+  compare("mtp_bits", a.mtp_bits, b.mtp_bits);
+  compare("codebook", a.codebook, b.codebook);
+  return faults;
 }
 
 Status CheckAgreement(const QuantizationConfig& a, const QuantizationConfig& b) {
-  const auto differ = [](const auto& x, const auto& y) { return x && y && *x != *y; };
-  const char* key = differ(a.bits, b.bits)             ? "bits"
-                    : differ(a.head_bits, b.head_bits) ? "head_bits"
-                    : differ(a.mtp_bits, b.mtp_bits)   ? "mtp_bits"
-                    : differ(a.codebook, b.codebook)   ? "codebook"
-                                                       : nullptr;
-  if (key == nullptr) return {};
-  return Fail(Code::kMismatch, "the value is not the one in " + a.file,
-              {.file = b.file, .pointer = b.pointer + "/" + key});
+  std::vector<Error> faults = Disagreements(a, b);
+  if (!faults.empty()) return Fail(std::move(faults.front()));
+  return {};
+}
+
+std::vector<Error> StorageFaults(const QuantizationConfig& config,
+                                 std::span<const TensorView> tensors) {
+  std::vector<Error> faults;
+  const auto note = [&faults](const Status& status) {
+    if (!status.has_value()) faults.push_back(status.error());
+  };
+  for (const StoredModule& module : config.storage) {
+    for (const StoredTensor& stored : module.tensors) {
+      note(CheckTensor(config, module, stored, FindTensor(tensors, stored.name)));
+    }
+    note(CheckMultiplier(config, module, module.mcg_multiplier, kMcgMultiplier, "mcg", tensors));
+    note(CheckMultiplier(config, module, module.mul1_multiplier, kMul1Multiplier, "mul1", tensors));
+    note(CheckWidth(config, module, FindTensor(tensors, module.key + ".trellis")));
+  }
+  return faults;
 }
 
 Status CheckStorage(const QuantizationConfig& config, std::span<const TensorView> tensors) {
-  for (const StoredModule& module : config.storage) {
-    for (const StoredTensor& stored : module.tensors) {
-      TRY(CheckTensor(config, module, stored, FindTensor(tensors, stored.name)));
-    }
-    TRY(CheckMultiplier(config, module, module.mcg_multiplier, kMcgMultiplier, "mcg", tensors));
-    TRY(CheckMultiplier(config, module, module.mul1_multiplier, kMul1Multiplier, "mul1", tensors));
-    const TensorView* trellis = FindTensor(tensors, module.key + ".trellis");
-    if (!module.bits_per_weight || trellis == nullptr || trellis->shape.size() != 3) continue;
-    const double width = static_cast<double>(trellis->shape[2]) / 16.0;
-    if (*module.bits_per_weight != width) {
-      return Fail(Code::kMismatch,
-                  "bits_per_weight is not the trellis's width, " +
-                      std::to_string(trellis->shape[2]) + " words or " +
-                      std::to_string(width).substr(0, 3) + " bits",
-                  {.file = config.file,
-                   .pointer = module.pointer + "/bits_per_weight",
-                   .tensor = trellis->name});
-    }
-  }
+  std::vector<Error> faults = StorageFaults(config, tensors);
+  if (!faults.empty()) return Fail(std::move(faults.front()));
   return {};
 }
 

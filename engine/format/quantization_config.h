@@ -53,17 +53,32 @@ struct QuantizationConfig {
   std::vector<StoredModule> storage;
 };
 
-// `value` is the object at `pointer` of `file`. kUnsupported for another quant_method or an unknown
-// codebook, kOutOfRange for bits outside 1..8, kMalformed for a wrong type.
+// A config read part by part, for those who want every fault and not the first alone.
+struct QuantizationReading {
+  QuantizationConfig config;  // whole only without faults
+  std::vector<Error> faults;  // in the order of the reading; none follows from another
+};
+QuantizationReading ReadQuantizationConfig(const Json& value, const std::string& file,
+                                           const std::string& pointer);
+
+// The config, or the first of its faults. `value` is the object at `pointer` of `file`.
+// kUnsupported for another quant_method or an unknown codebook, kOutOfRange for bits outside 1..8,
+// kMalformed for a wrong type.
 Result<QuantizationConfig> ParseQuantizationConfig(const Json& value, const std::string& file,
                                                    const std::string& pointer);
 
-// kMismatch when two sources of one pack state different values; a key only one states is no fault.
+// A kMismatch for each value that two sources of one pack state differently; a key that only one
+// states is no fault.
+std::vector<Error> Disagreements(const QuantizationConfig& a, const QuantizationConfig& b);
+// The first of them.
 Status CheckAgreement(const QuantizationConfig& a, const QuantizationConfig& b);
 
-// Holds tensor_storage against the checkpoint's tensors (sorted by name): kMismatch for a listed
-// tensor that is absent or has another dtype, shape or size, a width other than the trellis's, or a
-// multiplier other than the marker's.
+// Holds tensor_storage against the checkpoint's tensors (sorted by name): a kMismatch for each
+// listed tensor that is absent or has another dtype, shape or size, a width other than the
+// trellis's, or a multiplier other than the marker's.
+std::vector<Error> StorageFaults(const QuantizationConfig& config,
+                                 std::span<const TensorView> tensors);
+// The first of them.
 Status CheckStorage(const QuantizationConfig& config, std::span<const TensorView> tensors);
 
 }  // namespace hallmark

@@ -26,8 +26,16 @@ struct ShardIndex {
   Locator At(const std::string& tensor) const;
 };
 
-// kMalformed with a pointer: no or an empty weight_map, a file that is no plain name ending in
-// .safetensors (a separator of either kind, "..", a control character), a negative total_size.
+// An index read entry by entry, for those who want every fault and not the first alone.
+struct ShardIndexReading {
+  ShardIndex index;           // without the entries at fault
+  std::vector<Error> faults;  // in the order of the reading
+};
+ShardIndexReading ReadShardIndex(const Json& document, const std::string& file);
+
+// The index, or the first of its faults. kMalformed with a pointer: no or an empty weight_map, a
+// file that is no plain name ending in .safetensors (a separator of either kind, "..", a control
+// character), a negative total_size.
 Result<ShardIndex> ShardIndexFromJson(const Json& document, const std::string& file);
 
 }  // namespace hallmark

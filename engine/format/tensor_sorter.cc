@@ -24,6 +24,12 @@ std::string Listed(const std::vector<std::string>& names) {
   return text;
 }
 
+std::string Listed(const std::vector<const TensorView*>& tensors) {
+  std::string text;
+  for (const TensorView* tensor : tensors) text += (text.empty() ? "" : ", ") + tensor->name;
+  return text;
+}
+
 std::string Describe(const TensorView& tensor) {
   return std::string(DTypeName(tensor.dtype)) + " " + ShapeText(tensor.shape);
 }
@@ -85,7 +91,11 @@ Result<TensorView> TensorSorter::PlainUnder(std::span<const std::string> names,
     const TensorView* tensor = FindTensor(tensors_, name);
     if (tensor == nullptr) continue;
     if (found != nullptr) {
-      return Fail(Code::kMismatch, "the tensor is also present as " + found->name, tensor->where());
+      Take(*tensor);
+      TRY(Refuse({.code = Code::kMismatch,
+                  .message = "the tensor is also present as " + found->name,
+                  .where = tensor->where()}));
+      continue;
     }
     found = tensor;
   }
@@ -94,21 +104,38 @@ Result<TensorView> TensorSorter::PlainUnder(std::span<const std::string> names,
     return TensorView{};
   }
   Take(*found);
-  TRY(CheckPlain(*found, shape));
-  return *found;
+  const Status fits = CheckPlain(*found, shape);
+  if (fits.has_value()) return *found;
+  TRY(Refuse(fits.error()));
+  return TensorView{};
+}
+
+Status TensorSorter::Refuse(Error error) {
+  if (all_ == nullptr) return Fail(std::move(error));
+  all_->faults.push_back(std::move(error));
+  return {};
 }
 
 Result<std::optional<LinearSource>> TensorSorter::MaybeLinear(const std::string& name, int64_t in,
                                                               int64_t out) {
   const auto parts = TensorsWithPrefix(tensors_, name + ".");
-  const bool exl3 = LooksLikeExl3(name, parts);
   const TensorView* weight = FindTensor(tensors_, name + ".weight");
-  if (!exl3 && weight == nullptr) return std::nullopt;
+  if (weight == nullptr && !LooksLikeExl3(name, parts)) return std::nullopt;
+  auto source = ReadLinear(name, weight, in, out);
+  if (source.has_value()) return std::move(*source);
+  TRY(Refuse(std::move(source).error()));
+  for (const TensorView& part : parts) Take(part);
+  return LinearSource{};
+}
+
+Result<LinearSource> TensorSorter::ReadLinear(const std::string& name, const TensorView* weight,
+                                              int64_t in, int64_t out) {
+  const auto parts = TensorsWithPrefix(tensors_, name + ".");
   LinearSource source{.in_features = in, .out_features = out};
   const bool affine =
       forms_ == LinearForms::kAffineToo && (FindTensor(tensors_, name + ".scales") != nullptr ||
                                             (weight != nullptr && weight->dtype == DType::kU32));
-  if (exl3) {
+  if (LooksLikeExl3(name, parts)) {
     for (const TensorView& part : parts) Take(part);
     Exl3Group group = TRY(ParseExl3Group(name, parts));
     TRY(CheckStoredSize(group, in, out));
@@ -179,16 +206,19 @@ Result<AffineLinear> TensorSorter::AffineMatrix(const std::string& name, const T
 Result<SortedTensors> TensorSorter::Finish(std::span<const std::string_view> unused,
                                            std::string_view hint_prefix, const std::string& hint) {
   SortedTensors sorted;
-  std::vector<std::string> unknown;
-  const TensorView* first = nullptr;
+  std::vector<const TensorView*> unknown;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     if (taken_[i]) {
       ++sorted.used_tensors;
       sorted.used_bytes += tensors_[i].bytes.size();
     } else if (!CountUnused(tensors_[i], unused, &sorted.unused)) {
-      if (first == nullptr) first = &tensors_[i];
-      unknown.push_back(tensors_[i].name);
+      unknown.push_back(&tensors_[i]);
     }
+  }
+  if (all_ != nullptr) {
+    all_->missing = missing_;
+    all_->unknown = unknown;
+    return sorted;
   }
   if (!missing_.empty()) {
     std::string message =
@@ -199,11 +229,11 @@ Result<SortedTensors> TensorSorter::Finish(std::span<const std::string_view> unu
     const std::string name = missing_.front().substr(0, missing_.front().find(' '));
     return Fail(Code::kNotFound, std::move(message), {.file = folder_, .tensor = name});
   }
-  if (first == nullptr) return sorted;
+  if (unknown.empty()) return sorted;
   std::string message =
       std::to_string(unknown.size()) + " tensors are not known: " + Listed(unknown);
-  if (first->name.starts_with(hint_prefix)) message += "; " + hint;
-  return Fail(Code::kUnsupported, std::move(message), first->where());
+  if (unknown.front()->name.starts_with(hint_prefix)) message += "; " + hint;
+  return Fail(Code::kUnsupported, std::move(message), unknown.front()->where());
 }
 
 }  // namespace hallmark

@@ -37,17 +37,29 @@ struct SortedTensors {
   uint64_t used_bytes = 0;
 };
 
+// What a sorter found amiss, when it is asked for all of it.
+struct TensorFaults {
+  std::vector<Error> faults;         // a shape, a type, a group: each at its tensor
+  std::vector<std::string> missing;  // as Miss was told
+  std::vector<const TensorView*> unknown;
+
+  bool empty() const { return faults.empty() && missing.empty() && unknown.empty(); }
+};
+
 // Which forms a linear may have beside an EXL3 group and a plain matrix.
 enum class LinearForms { kExl3OrPlain, kAffineToo };
 
 class TensorSorter {
  public:
-  // `tensors` is sorted by name and outlives the sorter; `folder` names the source in errors.
+  // `tensors` is sorted by name and outlives the sorter; `folder` names the source in errors. With
+  // `all`, faults of tensors are noted there instead of being returned: what was at fault comes
+  // back empty, and Finish fails no more.
   TensorSorter(std::span<const TensorView> tensors, std::string folder,
-               LinearForms forms = LinearForms::kExl3OrPlain)
+               LinearForms forms = LinearForms::kExl3OrPlain, TensorFaults* all = nullptr)
       : tensors_(tensors),
         folder_(std::move(folder)),
         forms_(forms),
+        all_(all),
         taken_(tensors.size(), false) {}
 
   // A BF16, F16 or F32 tensor of this shape. kMismatch for another; absence is remembered and gives
@@ -64,6 +76,9 @@ class TensorSorter {
 
   void Miss(std::string name) { missing_.push_back(std::move(name)); }
 
+  // The error, noted or returned.
+  Status Refuse(Error error);
+
   // Once, at the end: kNotFound lists every tensor wanted in vain, and every one left over beside
   // them; kUnsupported lists those left over when none is missing, with `hint` when the first of
   // them begins with `hint_prefix`. Those that begin with one of `unused` are counted instead.
@@ -74,6 +89,8 @@ class TensorSorter {
   void Take(const TensorView& tensor) {
     taken_[static_cast<size_t>(&tensor - tensors_.data())] = true;
   }
+  Result<LinearSource> ReadLinear(const std::string& name, const TensorView* weight, int64_t in,
+                                  int64_t out);
   Result<PlainLinear> PlainMatrix(const std::string& name, const TensorView& weight, int64_t in,
                                   int64_t out);
   Result<AffineLinear> AffineMatrix(const std::string& name, const TensorView& weight, int64_t in,
@@ -82,6 +99,7 @@ class TensorSorter {
   std::span<const TensorView> tensors_;
   std::string folder_;
   LinearForms forms_;
+  TensorFaults* all_;
   std::vector<bool> taken_;
   std::vector<std::string> missing_;
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,15 @@
 
 namespace hallmark {
 namespace {
+
+// What a key of repeatable work begins with.
+enum class Work : uint64_t { kLayers, kCommit };
+
+// A bound on positions that stays the same for many rounds, so that they repeat.
+int64_t RoundedLimit(int64_t end) {
+  constexpr uint64_t kLeast = 512;
+  return static_cast<int64_t>(std::max(kLeast, std::bit_ceil(static_cast<uint64_t>(end))));
+}
 
 Rows View(const Buffer& buffer, int64_t rows, int64_t cols) {
   return {buffer.floats(), rows, cols};
@@ -33,12 +43,14 @@ Result<ForwardPass> ForwardPass::Create(const Model& model, int64_t max_rows, st
   }
   TRY(CheckTaps(model, taps));
   ForwardPass pass(model);
+  pass.identity_ = model.backend->NewIdentity();
   pass.max_rows_ = max_rows;
   pass.tap_indices_ = std::move(taps);
   pass.scratch_ = scratch;
   pass.layout_ = LayOutScratch(model.config, max_rows,
                                static_cast<int64_t>(pass.tap_indices_.size()), scratch.overlap);
   Backend& backend = *model.backend;
+  pass.positions_ = TRY(backend.Allocate(static_cast<size_t>(max_rows) * sizeof(int64_t)));
   pass.shared_ = TRY(backend.Allocate(pass.layout_.shared_bytes));
   for (size_t i = 0; i < kScratchParts; ++i) {
     const ScratchSlot& slot = pass.layout_.slots[i];
@@ -84,7 +96,7 @@ Result<ForwardOutput> ForwardPass::Run(Sequence& sequence, std::span<const int32
   for (size_t done = 0; done < ids.size();) {
     const size_t count = std::min(ids.size() - done, static_cast<size_t>(max_rows_));
     const PassSlice piece{.sequence = &sequence, .ids = ids.subspan(done, count)};
-    TRY(RunLayers({&piece, 1}, &request, &output));
+    TRY(RunPass({&piece, 1}, &request, &output));
     done += count;
     const int64_t rows = static_cast<int64_t>(count);
     std::vector<HeadRow> heads;
@@ -117,7 +129,7 @@ Result<std::vector<std::vector<float>>> ForwardPass::RunSlices(std::span<const P
     if (slice.window != nullptr) slice.window->rows_ = 0;
   }
   for (const PassSlice& slice : slices) slice.sequence->failed_ = slice.window == nullptr;
-  TRY(RunLayers(slices, nullptr, nullptr));
+  TRY(RunPass(slices, nullptr, nullptr));
   std::vector<std::vector<float>> logits(slices.size());
   std::vector<HeadRow> heads;
   int64_t end = 0;
@@ -140,14 +152,23 @@ Result<std::vector<std::vector<float>>> ForwardPass::RunSlices(std::span<const P
 
 Status ForwardPass::Commit(Sequence& sequence, VerifyWindow& window, int64_t rows) {
   CHECK(rows >= 0 && rows <= window.rows_ && window.position_ == sequence.position_);
+  CHECK(rows <= max_rows_);
   window.rows_ = 0;
   if (rows == 0) return {};
+  sequence.failed_ = true;  // until every layer has moved on
+  const Backend::WorkKey key = {static_cast<uint64_t>(Work::kCommit), identity_, sequence.identity_,
+                                window.identity_, static_cast<uint64_t>(rows)};
+  TRY(model_->backend->Repeatable(key, [&] { return Replay(sequence, window, rows); }));
+  sequence.position_ += rows;
+  sequence.failed_ = false;
+  return {};
+}
+
+Status ForwardPass::Replay(const Sequence& sequence, const VerifyWindow& window, int64_t rows) {
   Backend& backend = *model_->backend;
   const DeltaNetGeometry& geometry = model_->delta_net;
   const Rows conv = Scratch(ScratchPart::kConv, rows);
   const Rows rule = Scratch(ScratchPart::kRule, rows);
-  CHECK(rows <= max_rows_);
-  sequence.failed_ = true;  // until every layer has moved on
   TRY(EndPhase());
   for (size_t i = 0; i < model_->layers.size(); ++i) {
     const ModelLayer& layer = model_->layers[i];
@@ -162,8 +183,6 @@ Status ForwardPass::Commit(Sequence& sequence, VerifyWindow& window, int64_t row
                          View(record.b, rows, geometry.value_heads), state.state.floats(),
                          state.state.floats(), rule));
   }
-  sequence.position_ += rows;
-  sequence.failed_ = false;
   return {};
 }
 
@@ -195,25 +214,60 @@ Status ForwardPass::Tap(int index, Rows hidden, const ForwardRequest* request,
   return {};
 }
 
-Status ForwardPass::RunLayers(std::span<const PassSlice> slices, const ForwardRequest* request,
-                              ForwardOutput* host_taps) {
+Status ForwardPass::RunPass(std::span<const PassSlice> slices, const ForwardRequest* request,
+                            ForwardOutput* host_taps) {
   Backend& backend = *model_->backend;
   std::vector<int32_t> ids;
-  for (const PassSlice& slice : slices) ids.insert(ids.end(), slice.ids.begin(), slice.ids.end());
+  std::vector<int64_t> firsts;
+  bool repeats = request == nullptr;  // the rows of rounds come again, those of prompts do not
+  for (const PassSlice& slice : slices) {
+    ids.insert(ids.end(), slice.ids.begin(), slice.ids.end());
+    firsts.push_back(slice.sequence->position_);
+    repeats = repeats && (slice.window != nullptr || slice.ids.size() == 1);
+  }
+  std::vector<RowPosition> positions;
+  Backend::WorkKey key = {static_cast<uint64_t>(Work::kLayers), identity_};
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const PassSlice& slice = slices[i];
+    const auto count = static_cast<int64_t>(slice.ids.size());
+    const int64_t end = firsts[i] + count;
+    positions.push_back(
+        {static_cast<const int64_t*>(positions_.data()) + i, repeats ? RoundedLimit(end) : end});
+    key.insert(key.end(),
+               {slice.sequence->identity_, slice.window == nullptr ? 0 : slice.window->identity_,
+                static_cast<uint64_t>(count), static_cast<uint64_t>(positions.back().limit)});
+  }
   const int64_t rows = static_cast<int64_t>(ids.size());
+  const Rows hidden = Scratch(ScratchPart::kHidden, rows);
+  taps_ = Scratch(ScratchPart::kTaps, rows);
+  TRY(backend.Upload(positions_.data(), firsts.data(), firsts.size() * sizeof(int64_t)));
+  TRY(EndPhase());
+  TRY(backend.Embed(*model_->embedding, ids, hidden));
+  const auto layers = [&] { return RunLayers(slices, positions, request, host_taps); };
+  TRY(repeats ? backend.Repeatable(key, layers) : layers());
+  for (const PassSlice& slice : slices) {
+    if (slice.window == nullptr) {
+      slice.sequence->position_ += static_cast<int64_t>(slice.ids.size());
+    }
+  }
+  return {};
+}
+
+// Without `request` nothing here waits for the backend: the work can be recorded.
+Status ForwardPass::RunLayers(std::span<const PassSlice> slices,
+                              std::span<const RowPosition> positions, const ForwardRequest* request,
+                              ForwardOutput* host_taps) {
+  Backend& backend = *model_->backend;
+  const int64_t rows = taps_.rows;
   const Rows hidden = Scratch(ScratchPart::kHidden, rows);
   const Rows normed = Scratch(ScratchPart::kNormed, rows);
   const Rows mixed = Scratch(ScratchPart::kMixed, rows);
-  taps_ = Scratch(ScratchPart::kTaps, rows);
-
-  TRY(EndPhase());
-  TRY(backend.Embed(*model_->embedding, ids, hidden));
   TRY(Tap(0, hidden, request, host_taps));
   for (size_t i = 0; i < model_->layers.size(); ++i) {
     const ModelLayer& layer = model_->layers[i];
     TRY(backend.RmsNorm(hidden, layer.input_norm.floats(), model_->config.eps, normed));
     if (layer.kind == LayerKind::kAttention) {
-      TRY(RunAttention(layer, i, slices, rows));
+      TRY(RunAttention(layer, i, slices, positions, rows));
     } else {
       TRY(RunDeltaNet(layer, i, slices, rows));
     }
@@ -225,18 +279,14 @@ Status ForwardPass::RunLayers(std::span<const PassSlice> slices, const ForwardRe
     TRY(backend.Add(hidden, mixed));
     TRY(Tap(static_cast<int>(i) + 1, hidden, request, host_taps));
   }
-  for (const PassSlice& slice : slices) {
-    if (slice.window == nullptr) {
-      slice.sequence->position_ += static_cast<int64_t>(slice.ids.size());
-    }
-  }
   return {};
 }
 
 // Each mixer and the MLP read `normed_` and leave their residual term in `mixed_`. Products go over
 // the rows of all slices at once; what reads a sequence's state goes slice by slice.
 Status ForwardPass::RunAttention(const ModelLayer& layer, size_t index,
-                                 std::span<const PassSlice> slices, int64_t rows) {
+                                 std::span<const PassSlice> slices,
+                                 std::span<const RowPosition> positions, int64_t rows) {
   Backend& backend = *model_->backend;
   const AttentionLayer& weights = layer.attention;
   const AttentionGeometry& geometry = model_->attention;
@@ -251,15 +301,14 @@ Status ForwardPass::RunAttention(const ModelLayer& layer, size_t index,
   const LinearWeight* const inputs[] = {weights.q.get(), weights.k.get(), weights.v.get()};
   TRY(backend.Linears(inputs, normed, std::array{q_gate, k, v}));
   int64_t first = 0;
-  for (const PassSlice& slice : slices) {
-    const int64_t count = static_cast<int64_t>(slice.ids.size());
-    const Sequence& sequence = *slice.sequence;
-    const KvPages pages{sequence.kv_type(), sequence.layers_[index].pages};
-    TRY(backend.AttentionInputs(geometry, small, sequence.position_, q_gate.Slice(first, count),
+  for (size_t i = 0; i < slices.size(); ++i) {
+    const int64_t count = static_cast<int64_t>(slices[i].ids.size());
+    const KvPages pages = slices[i].sequence->pages_of(index);
+    TRY(backend.AttentionInputs(geometry, small, positions[i], q_gate.Slice(first, count),
                                 k.Slice(first, count), v.Slice(first, count), q.Slice(first, count),
                                 pages));
-    TRY(backend.Attention(geometry, sequence.position_, q.Slice(first, count),
-                          q_gate.Slice(first, count), pages, attended.Slice(first, count)));
+    TRY(backend.Attention(geometry, positions[i], q.Slice(first, count), q_gate.Slice(first, count),
+                          pages, attended.Slice(first, count)));
     first += count;
   }
   return backend.Linear(*weights.o, attended, Scratch(ScratchPart::kMixed, rows));

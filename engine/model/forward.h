@@ -83,11 +83,14 @@ class ForwardPass {
   explicit ForwardPass(const Model& model) : model_(&model) {}
   Status CheckSlice(const PassSlice& slice) const;
   // `host_taps` (may be null) takes the residual rows of `request`.
-  Status RunLayers(std::span<const PassSlice> slices, const ForwardRequest* request,
-                   ForwardOutput* host_taps);
+  Status RunPass(std::span<const PassSlice> slices, const ForwardRequest* request,
+                 ForwardOutput* host_taps);
+  Status RunLayers(std::span<const PassSlice> slices, std::span<const RowPosition> positions,
+                   const ForwardRequest* request, ForwardOutput* host_taps);
+  Status Replay(const Sequence& sequence, const VerifyWindow& window, int64_t rows);
   Status Tap(int index, Rows hidden, const ForwardRequest* request, ForwardOutput* host_taps);
   Status RunAttention(const ModelLayer& layer, size_t index, std::span<const PassSlice> slices,
-                      int64_t rows);
+                      std::span<const RowPosition> positions, int64_t rows);
   Status RunDeltaNet(const ModelLayer& layer, size_t index, std::span<const PassSlice> slices,
                      int64_t rows);
   Status RunMlp(const ModelLayer& layer, int64_t rows);
@@ -103,12 +106,14 @@ class ForwardPass {
   }
 
   const Model* model_;
+  uint64_t identity_ = 0;
   int64_t max_rows_ = 0;
   ScratchOptions scratch_;
   ScratchLayout layout_;
   Buffer shared_;                              // what the phases use in turn
   std::array<Buffer, kScratchParts> buffers_;  // of the parts outside it
   std::array<float*, kScratchParts> places_ = {};
+  Buffer positions_;  // int64 [max_rows]: where each slice of the call begins
   std::vector<int> tap_indices_;
   ConstRows taps_;
 };

@@ -2,6 +2,7 @@
 #include "engine/model/sequence.h"
 
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "engine/base/sha256.h"
@@ -13,12 +14,23 @@ Result<Sequence> Sequence::Create(Backend& backend, const ModelConfig& config, K
   return Create(std::make_shared<KvPool>(backend, config, KvPoolOptions{.type = kv_type}), config);
 }
 
-Result<Sequence> Sequence::Create(std::shared_ptr<KvPool> pool, const ModelConfig& config) {
-  Backend& backend = pool->backend();
+Sequence Sequence::Blank(std::shared_ptr<KvPool> pool, const ModelConfig& config) {
   Sequence sequence;
+  sequence.identity_ = pool->backend().NewIdentity();
+  sequence.layers_.resize(config.layers.size());
+  size_t attention = 0;
+  for (size_t i = 0; i < config.layers.size(); ++i) {
+    if (config.layers[i] != LayerKind::kAttention) continue;
+    sequence.layers_[i].page_offset = pool->layer_offset(attention++);
+  }
   sequence.pool_ = std::move(pool);
   sequence.config_ = &config;
-  sequence.layers_.resize(config.layers.size());
+  return sequence;
+}
+
+Result<Sequence> Sequence::Create(std::shared_ptr<KvPool> pool, const ModelConfig& config) {
+  Backend& backend = pool->backend();
+  Sequence sequence = Blank(std::move(pool), config);
   const DeltaNetGeometry geometry = DeltaNetGeometryOf(config);
   const size_t state_bytes = static_cast<size_t>(geometry.state_elements()) * sizeof(float);
   const size_t window_bytes =
@@ -37,11 +49,8 @@ Result<Sequence> Sequence::Create(std::shared_ptr<KvPool> pool, const ModelConfi
 Result<Sequence> Sequence::Fork() const {
   if (failed_) return Fail(Code::kInternal, "the sequence was lost in an earlier failed pass");
   Backend& backend = pool_->backend();
-  Sequence fork;
-  fork.pool_ = pool_;
-  fork.config_ = config_;
+  Sequence fork = Blank(pool_, *config_);
   fork.position_ = position_;
-  fork.layers_.resize(layers_.size());
   const auto copy = [&](const Buffer& from, Buffer& to) -> Status {
     to = TRY(backend.Allocate(from.bytes()));
     return backend.Copy(to.data(), from.data(), from.bytes());
@@ -54,20 +63,34 @@ Result<Sequence> Sequence::Fork() const {
   // Only pages that hold something: room that was reserved ahead stays with the original.
   const size_t used = static_cast<size_t>((position_ + kKvPageTokens - 1) / kKvPageTokens);
   for (size_t i = 0; i < used; ++i) fork.SetPage(i, pages_[i]);
+  TRY(fork.SendTable());
   return fork;
 }
 
 void Sequence::SetPage(size_t index, KvPageRef page) {
   if (index == pages_.size()) pages_.emplace_back();
-  std::byte* base = static_cast<std::byte*>(page->data());
   pages_[index] = std::move(page);
-  size_t attention = 0;
-  for (size_t i = 0; i < layers_.size(); ++i) {
-    if (config_->layers[i] != LayerKind::kAttention) continue;
-    std::vector<std::byte*>& addresses = layers_[i].pages;
-    addresses.resize(pages_.size());
-    addresses[index] = base + pool_->layer_offset(attention++);
+  table_good_ = std::min(table_good_, index);
+}
+
+Status Sequence::SendTable() {
+  if (table_good_ == pages_.size()) return {};
+  Backend& backend = pool_->backend();
+  constexpr size_t kEntry = sizeof(std::byte*);
+  if (table_.bytes() < pages_.size() * kEntry) {
+    constexpr size_t kLeast = 32;
+    // Twice the room: contexts grow page by page.
+    Buffer grown = TRY(backend.Allocate(std::max(kLeast, std::bit_ceil(pages_.size())) * kEntry));
+    table_ = std::move(grown);
+    table_good_ = 0;
+    identity_ = backend.NewIdentity();
   }
+  std::vector<const void*> entries;
+  for (size_t i = table_good_; i < pages_.size(); ++i) entries.push_back(pages_[i]->data());
+  TRY(backend.Upload(static_cast<std::byte*>(table_.data()) + table_good_ * kEntry, entries.data(),
+                     entries.size() * kEntry));
+  table_good_ = pages_.size();
+  return {};
 }
 
 Status Sequence::Reserve(int64_t tokens) {
@@ -88,7 +111,7 @@ Status Sequence::Reserve(int64_t tokens) {
       SetPage(i, std::move(*page));
     }
   }
-  return {};
+  return SendTable();
 }
 
 size_t Sequence::bytes() const {
@@ -119,7 +142,8 @@ Result<std::string> Sequence::StateDigest() const {
       continue;
     }
     for (int64_t start = 0; start < position_; start += kKvPageTokens) {
-      const std::byte* page = layer.pages[static_cast<size_t>(start / kKvPageTokens)];
+      const KvPageRef& whole = pages_[static_cast<size_t>(start / kKvPageTokens)];
+      const std::byte* page = static_cast<const std::byte*>(whole->data()) + layer.page_offset;
       const size_t used =
           static_cast<size_t>(std::min<int64_t>(kKvPageTokens, position_ - start)) * row_bytes;
       TRY(add(page, used));                   // K rows in use

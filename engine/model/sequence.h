@@ -52,17 +52,29 @@ class Sequence {
     Buffer window;  // [conv_kernel - 1, channels], oldest first
   };
   struct Layer {
-    std::vector<std::byte*> pages;  // attention: this layer's part of each page
-    DeltaNetState delta_net;        // else
+    size_t page_offset = 0;   // attention: where in a page this layer's part begins
+    DeltaNetState delta_net;  // else
   };
 
+  static Sequence Blank(std::shared_ptr<KvPool> pool, const ModelConfig& config);
   void SetPage(size_t index, KvPageRef page);
+  // Brings the table up to date with pages_.
+  Status SendTable();
+  KvPages pages_of(size_t layer) const {
+    return {pool_->type(), static_cast<std::byte* const*>(table_.data()),
+            layers_[layer].page_offset};
+  }
 
   std::shared_ptr<KvPool> pool_;
   const ModelConfig* config_ = nullptr;
+  // Names the memory that a pass over this sequence touches: another one whenever that memory is
+  // another, so that recorded work is not replayed on what it no longer owns.
+  uint64_t identity_ = 0;
   int64_t position_ = 0;
   bool failed_ = false;  // a forward pass failed half-way: the state is of no use
   std::vector<KvPageRef> pages_;
+  Buffer table_;           // the pages' addresses, for the backend
+  size_t table_good_ = 0;  // entries that are up to date
   std::vector<Layer> layers_;
 };
 

@@ -5,6 +5,7 @@ namespace hallmark {
 
 Result<VerifyWindow> VerifyWindow::Create(const Model& model, int64_t max_rows) {
   VerifyWindow window;
+  window.identity_ = model.backend->NewIdentity();
   window.max_rows_ = max_rows;
   window.records_.resize(model.layers.size());
   const auto allocate = [&](int64_t cols) {

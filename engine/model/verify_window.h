@@ -31,6 +31,7 @@ class VerifyWindow {
     Buffer a, b;  // [max_rows, value_heads]
   };
 
+  uint64_t identity_ = 0;
   int64_t max_rows_ = 0;
   int64_t rows_ = 0;
   int64_t position_ = 0;         // of the sequence when the rows were verified

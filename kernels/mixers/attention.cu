@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(head_dim)
   const int64_t row = blockIdx.x;
   const int64_t vector = row * call.heads + blockIdx.y;
   const int64_t vectors = int64_t{call.rows} * call.heads;
-  const int64_t seen = (call.position + row) / kAttentionChunkKeys + 1 - call.first_chunk;
+  const int64_t seen = (*call.kv.position + row) / kAttentionChunkKeys + 1 - call.first_chunk;
   const int count = static_cast<int>(max(min(seen, int64_t{ends.chunks}), int64_t{0}));
   // With no barrier on its way, a thread must not write a total that others still read.
   if (count == 0 && !ends.last) return;
@@ -111,9 +111,8 @@ cudaError_t LaunchChunksOfAnyRows(const AttentionCall& call, int chunks, cudaStr
 }
 
 template <int head_dim>
-cudaError_t LaunchSegments(AttentionCall call, KvFormat format, int64_t chunks_per_segment,
-                           MergeEnds ends, cudaStream_t stream) {
-  const int64_t all = AttentionChunks(call.position, call.rows);
+cudaError_t LaunchSegments(AttentionCall call, KvFormat format, int64_t all,
+                           int64_t chunks_per_segment, MergeEnds ends, cudaStream_t stream) {
   for (int64_t first = 0; first < all; first += chunks_per_segment) {
     call.first_chunk = first;
     ends.chunks = static_cast<int>(std::min(chunks_per_segment, all - first));
@@ -133,22 +132,22 @@ cudaError_t LaunchSegments(AttentionCall call, KvFormat format, int64_t chunks_p
 
 }  // namespace
 
-cudaError_t LaunchAttention(const AttentionShape& shape, KvFormat format, int64_t position,
-                            int64_t rows, const float* q, const float* q_gate,
-                            const std::byte* const* pages, int64_t chunks_per_segment,
-                            void* workspace, size_t workspace_bytes, float* out,
-                            cudaStream_t stream) {
+cudaError_t LaunchAttention(const AttentionShape& shape, KvFormat format, const KvPlace& kv,
+                            int64_t limit, int64_t rows, const float* q, const float* q_gate,
+                            int64_t chunks_per_segment, void* workspace, size_t workspace_bytes,
+                            float* out, cudaStream_t stream) {
   constexpr int kMaxHeads = 1024;  // a grid's y; and rows * heads stays below 2^31
   constexpr int64_t kMaxRows = 65536;
   if (shape.kv_heads < 1 || shape.heads < 1 || shape.heads > kMaxHeads ||
       shape.heads % shape.kv_heads != 0 || (shape.head_dim != 128 && shape.head_dim != 256) ||
-      position < 0 || rows < 0 || rows > kMaxRows || position > kMaxPositions - rows ||
+      rows < 0 || rows > kMaxRows || limit < rows || limit > kMaxPositions ||
       chunks_per_segment < 1) {
     return cudaErrorInvalidValue;
   }
   if (rows == 0) return cudaSuccess;
   // More chunks a segment than the call has would not be used.
-  const int64_t chunks = std::min(chunks_per_segment, AttentionChunks(position, rows));
+  const int64_t all = AttentionChunks(limit);
+  const int64_t chunks = std::min(chunks_per_segment, all);
   if (workspace == nullptr ||
       workspace_bytes < AttentionWorkspaceBytes(rows, shape.heads, shape.head_dim, chunks)) {
     return cudaErrorInvalidValue;
@@ -159,8 +158,7 @@ cudaError_t LaunchAttention(const AttentionShape& shape, KvFormat format, int64_
   call.partials.max = call.partials.values + (chunks + 1) * vectors * shape.head_dim;
   call.partials.sum = call.partials.max + (chunks + 1) * vectors;
   call.q = q;
-  call.pages = pages;
-  call.position = position;
+  call.kv = kv;
   call.rows = static_cast<int>(rows);
   call.heads = shape.heads;
   call.kv_heads = shape.kv_heads;
@@ -168,8 +166,8 @@ cudaError_t LaunchAttention(const AttentionShape& shape, KvFormat format, int64_
   MergeEnds ends;
   ends.q_gate = q_gate;
   ends.out = out;
-  return shape.head_dim == 128 ? LaunchSegments<128>(call, format, chunks, ends, stream)
-                               : LaunchSegments<256>(call, format, chunks, ends, stream);
+  return shape.head_dim == 128 ? LaunchSegments<128>(call, format, all, chunks, ends, stream)
+                               : LaunchSegments<256>(call, format, all, chunks, ends, stream);
 }
 
 }  // namespace hallmark

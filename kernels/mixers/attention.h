@@ -42,27 +42,28 @@ constexpr size_t AttentionWorkspaceBytes(int64_t rows, int heads, int head_dim,
          static_cast<size_t>(head_dim + 2) * sizeof(float) *
          static_cast<size_t>(chunks_per_segment + 1);
 }
-// Chunks of a call: more a segment than these are of no use.
-constexpr int64_t AttentionChunks(int64_t position, int64_t rows) {
-  return (position + rows + kAttentionChunkKeys - 1) / kAttentionChunkKeys;
+// Chunks of a call that sees `keys` keys: more a segment than these are of no use.
+constexpr int64_t AttentionChunks(int64_t keys) {
+  return (keys + kAttentionChunkKeys - 1) / kAttentionChunkKeys;
 }
 
-// Row i stands at position + i and sees keys 0 .. position + i, which are stored. q [rows, heads *
-// head_dim] holds bf16 values as fp32; q_gate [rows, heads * 2 * head_dim], per head [query |
-// gate]; out [rows, heads * head_dim]. q, out and workspace start at a multiple of 16 bytes.
+// Row i stands at position + i, position = *kv.position, and sees keys 0 .. position + i, which are
+// stored. `limit` is at least position + rows: the launch has blocks for as many keys, and those
+// that no row sees end at once; its value changes no bit. q [rows, heads * head_dim] holds bf16
+// values as fp32; q_gate [rows, heads * 2 * head_dim], per head [query | gate]; out [rows, heads *
+// head_dim]. q, out and workspace start at a multiple of 16 bytes.
 //
 // `workspace` needs no initial contents, belongs to this call until the stream has run it, and is
 // never shared by two streams. Its chunks a segment change speed alone: the merge is a left fold,
 // so that no bit depends on where a segment ends.
 //
 // head_dim 128 or 256 (others: cudaErrorInvalidValue; a key and a value tile of more channels do
-// not fit the 101,376 bytes of shared memory); position + rows up to 2^24. The error is also given
+// not fit the 101,376 bytes of shared memory); limit from rows to 2^24. The error is also given
 // for a workspace smaller than AttentionWorkspaceBytes.
-cudaError_t LaunchAttention(const AttentionShape& shape, KvFormat format, int64_t position,
-                            int64_t rows, const float* q, const float* q_gate,
-                            const std::byte* const* pages, int64_t chunks_per_segment,
-                            void* workspace, size_t workspace_bytes, float* out,
-                            cudaStream_t stream);
+cudaError_t LaunchAttention(const AttentionShape& shape, KvFormat format, const KvPlace& kv,
+                            int64_t limit, int64_t rows, const float* q, const float* q_gate,
+                            int64_t chunks_per_segment, void* workspace, size_t workspace_bytes,
+                            float* out, cudaStream_t stream);
 
 }  // namespace hallmark
 

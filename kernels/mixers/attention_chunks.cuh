@@ -26,8 +26,7 @@ struct AttentionPartials {
 struct AttentionCall {
   AttentionPartials partials;
   const float* q = nullptr;
-  const std::byte* const* pages = nullptr;
-  int64_t position = 0;
+  KvPlace kv;
   int64_t first_chunk = 0;  // of the segment
   int rows = 0;
   int heads = 0;
@@ -78,12 +77,13 @@ __global__ void __launch_bounds__(kAttentionThreads) AttentionChunksKernel(Atten
   const int first_vector = static_cast<int>(blockIdx.x) * Layout::kVectors;
   const int last_vector = min(vectors, first_vector + Layout::kVectors) - 1;
   const int kv_head = static_cast<int>(blockIdx.y);
+  const int64_t position = *call.kv.position;
   const int64_t start = (call.first_chunk + blockIdx.z) * kAttentionChunkKeys;
-  const int64_t seen = call.position + last_vector / ratio + 1 - start;  // keys, by the last vector
+  const int64_t seen = position + last_vector / ratio + 1 - start;  // keys, by the last vector
   if (seen <= 0) return;  // the merge reads no chunk that its row does not see
   const int key_tiles =
       static_cast<int>((min(seen, kAttentionChunkKeys) + kTileKeys - 1) / kTileKeys);
-  const int64_t stored = call.position + call.rows - start;  // keys of this chunk and beyond
+  const int64_t stored = position + call.rows - start;  // keys of this chunk and beyond
 
   const int slice = static_cast<int>(threadIdx.x) / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(kAttentionThreads) AttentionChunksKernel(Atten
   auto fill = [&](std::byte* tile, bool is_value, int key_tile) {
     const int64_t at = start + key_tile * kTileKeys;
     const int64_t slot = (is_value ? kPagePositions : 0) + at % kPagePositions;
-    const std::byte* source =
-        call.pages[at / kPagePositions] + slot * row_bytes + kv_head * (row_bytes / call.kv_heads);
+    const std::byte* source = call.kv.pages[at / kPagePositions] + call.kv.offset +
+                              slot * row_bytes + kv_head * (row_bytes / call.kv_heads);
     FillTile<head_dim, format, kTileKeys, kAttentionThreads>(
         tile, source, row_bytes,
         static_cast<int>(min(stored - key_tile * kTileKeys, kAttentionTileKeys)));
@@ -135,7 +135,7 @@ __global__ void __launch_bounds__(kAttentionThreads) AttentionChunksKernel(Atten
       last_key[m][h] = -1;
       if (vector <= last_vector) {
         last_key[m][h] =
-            static_cast<int>(min(call.position + vector / ratio - start, kAttentionChunkKeys - 1));
+            static_cast<int>(min(position + vector / ratio - start, kAttentionChunkKeys - 1));
       }
       max[m][h] = kNone;
       sum[m][h] = 0.0f;

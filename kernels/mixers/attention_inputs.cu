@@ -77,12 +77,11 @@ __device__ void Store(std::byte* place, int d, float value) {
 // its values, one warp each.
 template <KvFormat format>
 __global__ void __launch_bounds__(kWarpsPerBlock* kWarp)
-    AttentionInputsKernel(AttentionShape shape, AttentionInputWeights weights, int64_t position,
-                          const float* q_gate, const float* k, const float* v, float* q,
-                          std::byte* const* pages) {
+    AttentionInputsKernel(AttentionShape shape, AttentionInputWeights weights, KvPlace kv,
+                          const float* q_gate, const float* k, const float* v, float* q) {
   extern __shared__ float2 turns[];  // (cos, sin) [rotary_dim / 2]
   const int64_t row = blockIdx.x;
-  const int64_t at = position + row;
+  const int64_t at = *kv.position + row;
   for (int d = threadIdx.x; d < weights.rotary_dim / 2; d += blockDim.x) {
     const SinCosPair turn = shared::SinCos(static_cast<float>(at) * weights.inv_freq[d]);
     turns[d] = make_float2(turn.cos, turn.sin);
@@ -105,7 +104,8 @@ __global__ void __launch_bounds__(kWarpsPerBlock* kWarp)
   const int head = is_value ? unit - shape.kv_heads : unit;
   const int64_t slot = (is_value ? kPagePositions : 0) + at % kPagePositions;
   constexpr int64_t kSize = format == KvFormat::kBf16 ? 2 : 1;
-  std::byte* place = pages[at / kPagePositions] + (slot * shape.kv_heads + head) * dim * kSize;
+  std::byte* place =
+      kv.pages[at / kPagePositions] + kv.offset + (slot * shape.kv_heads + head) * dim * kSize;
   const float* x = (is_value ? v : k) + (row * shape.kv_heads + head) * dim;
   if (is_value) {
     for (int d = lane; d < shape.head_dim; d += kWarp) Store<format>(place, d, x[d]);
@@ -118,17 +118,17 @@ __global__ void __launch_bounds__(kWarpsPerBlock* kWarp)
 }  // namespace
 
 cudaError_t LaunchAttentionInputs(const AttentionShape& shape, KvFormat format,
-                                  const AttentionInputWeights& weights, int64_t position,
+                                  const AttentionInputWeights& weights, const KvPlace& kv,
                                   int64_t rows, const float* q_gate, const float* k, const float* v,
-                                  float* q, std::byte* const* pages, cudaStream_t stream) {
+                                  float* q, cudaStream_t stream) {
   constexpr int kMaxHeadDim = 4096;  // the angles' shared memory: 16 KiB
   constexpr int kMaxHeads = 1 << 16;
   constexpr int64_t kMaxRows = INT32_MAX;
   if (shape.kv_heads < 1 || shape.heads < 1 || shape.heads > kMaxHeads ||
       shape.heads % shape.kv_heads != 0 || shape.head_dim < kSumBlock ||
       shape.head_dim > kMaxHeadDim || shape.head_dim % kSumBlock != 0 || weights.rotary_dim < 2 ||
-      weights.rotary_dim % 2 != 0 || weights.rotary_dim > shape.head_dim || position < 0 ||
-      rows < 0 || rows > kMaxRows) {
+      weights.rotary_dim % 2 != 0 || weights.rotary_dim > shape.head_dim || rows < 0 ||
+      rows > kMaxRows) {
     return cudaErrorInvalidValue;
   }
   if (rows == 0) return cudaSuccess;
@@ -138,8 +138,7 @@ cudaError_t LaunchAttentionInputs(const AttentionShape& shape, KvFormat format,
   const size_t bytes = static_cast<size_t>(weights.rotary_dim / 2) * sizeof(float2);
   const auto kernel = format == KvFormat::kBf16 ? &AttentionInputsKernel<KvFormat::kBf16>
                                                 : &AttentionInputsKernel<KvFormat::kFp8E4m3>;
-  kernel<<<grid, kWarpsPerBlock * kWarp, bytes, stream>>>(shape, weights, position, q_gate, k, v, q,
-                                                          pages);
+  kernel<<<grid, kWarpsPerBlock * kWarp, bytes, stream>>>(shape, weights, kv, q_gate, k, v, q);
   return cudaGetLastError();
 }
 

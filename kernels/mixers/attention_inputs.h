@@ -23,19 +23,19 @@ struct AttentionInputWeights {
   float eps = 0.0f;
 };
 
-// Row i stands at position + i of one sequence. q_gate [rows, heads * 2 * head_dim], per head
+// Row i stands at *kv.position + i of one sequence. q_gate [rows, heads * 2 * head_dim], per head
 // [query | gate]; k and v [rows, kv_heads * head_dim]; q [rows, heads * head_dim].
 //   q = bf16(rope(norm(query))), kept as fp32; K = rope(norm(k)) and V = v, each rounded once from
 //   fp32 to the pages' format (fp8 saturates at 448).
 // norm: x * r * (1 + w), r = 1 / sqrt(sum / head_dim + eps), the sum of squares in 16 interleaved
 // partials per block of 128, folded 8, 4, 2, 1 apart, blocks in order from zero. rope: the angle is
 // the fp32 product of position and inv_freq.
-// Any head_dim that is a multiple of 128; `pages` covers the rows' positions. Writes nothing else.
+// Any head_dim that is a multiple of 128; the pages cover the rows' positions. Writes nothing else.
 // cudaErrorInvalidValue for any other shape.
 cudaError_t LaunchAttentionInputs(const AttentionShape& shape, KvFormat format,
-                                  const AttentionInputWeights& weights, int64_t position,
+                                  const AttentionInputWeights& weights, const KvPlace& kv,
                                   int64_t rows, const float* q_gate, const float* k, const float* v,
-                                  float* q, std::byte* const* pages, cudaStream_t stream);
+                                  float* q, cudaStream_t stream);
 
 }  // namespace hallmark
 

@@ -17,10 +17,17 @@ struct AttentionShape {
 
 enum class KvFormat { kBf16, kFp8E4m3 };
 
-// A page holds K [256, kv_heads, head_dim] of 256 positions, then V the same. It starts at a
-// multiple of 16 bytes. An array of page pointers lies in device memory; entry p holds positions
-// [256 p, 256 p + 256) of one sequence.
 inline constexpr int64_t kPagePositions = 256;
+
+// Where one layer's keys and values of one sequence lie, and where the first row of a call stands.
+// What changes from call to call lies in device memory, so that a recorded launch can be replayed.
+struct KvPlace {
+  // In device memory; entry p is the page of positions [256 p, 256 p + 256). At `offset` of it the
+  // layer has K [256, kv_heads, head_dim], then V the same. Both are multiples of 16 bytes.
+  std::byte* const* pages = nullptr;
+  int64_t offset = 0;
+  const int64_t* position = nullptr;  // in device memory
+};
 
 }  // namespace hallmark
 

@@ -138,15 +138,15 @@ class CpuBackend : public Backend {
   }
 
   Status AttentionInputs(const AttentionGeometry& geometry, const AttentionWeights& weights,
-                         int64_t position, ConstRows q_gate, ConstRows k, ConstRows v, Rows q,
-                         const KvPages& kv) override {
-    CpuAttentionInputs(geometry, weights, position, q_gate, k, v, q, kv, pool_);
+                         const RowPosition& position, ConstRows q_gate, ConstRows k, ConstRows v,
+                         Rows q, const KvPages& kv) override {
+    CpuAttentionInputs(geometry, weights, *position.first, q_gate, k, v, q, kv, pool_);
     return {};
   }
 
-  Status Attention(const AttentionGeometry& geometry, int64_t position, ConstRows q,
+  Status Attention(const AttentionGeometry& geometry, const RowPosition& position, ConstRows q,
                    ConstRows q_gate, const KvPages& kv, Rows out) override {
-    CpuAttention(geometry, position, q, q_gate, kv, out, loops_, pool_);
+    CpuAttention(geometry, *position.first, q, q_gate, kv, out, loops_, pool_);
     return {};
   }
 

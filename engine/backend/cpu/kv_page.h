@@ -52,7 +52,7 @@ class KvPageAccess {
     const int64_t row = (is_value ? kKvPageTokens : 0) + position % kKvPageTokens;
     const int64_t element = (row * kv_heads_ + head) * head_dim_;
     const int64_t size = kv_.type == KvType::kBf16 ? 2 : 1;
-    return kv_.pages[static_cast<size_t>(position / kKvPageTokens)] + element * size;
+    return kv_.pages[position / kKvPageTokens] + kv_.offset + element * size;
   }
 
   const KvPages& kv_;

@@ -37,6 +37,10 @@ AttentionShape ShapeOf(const AttentionGeometry& geometry) {
   return {.heads = geometry.heads, .kv_heads = geometry.kv_heads, .head_dim = geometry.head_dim};
 }
 
+KvPlace PlaceOf(const KvPages& kv, const RowPosition& position) {
+  return {.pages = kv.pages, .offset = static_cast<int64_t>(kv.offset), .position = position.first};
+}
+
 int64_t Elements(ConstRows x) { return x.rows * x.cols; }
 
 class CudaBackend : public Backend {
@@ -64,6 +68,14 @@ class CudaBackend : public Backend {
   DraftOps* draft_ops() override { return draft_ops_.get(); }
 
   Status Finish() override { return execution_->Finish(); }
+  Status Repeatable(const WorkKey& key, const std::function<Status()>& work) override {
+    return execution_->graphs().Run(key, execution_->scratch_moves(), work);
+  }
+  bool SetGraphs(bool on) override {
+    execution_->graphs().set_enabled(on);
+    return true;
+  }
+  int64_t graph_replays() const override { return execution_->graphs().replays(); }
   Result<Buffer> Allocate(size_t bytes) override { return execution_->arena().Allocate(bytes); }
   Result<std::optional<uint64_t>> FreeBytes() override {
     return std::optional<uint64_t>(TRY(execution_->stream().device().FreeBytes()));
@@ -157,36 +169,35 @@ class CudaBackend : public Backend {
   }
 
   Status AttentionInputs(const AttentionGeometry& geometry, const AttentionWeights& weights,
-                         int64_t position, ConstRows q_gate, ConstRows k, ConstRows v, Rows q,
-                         const KvPages& kv) override {
-    if (q.rows == 0) return {};
-    std::byte* const* pages = TRY(Pages(kv, position + q.rows));
+                         const RowPosition& position, ConstRows q_gate, ConstRows k, ConstRows v,
+                         Rows q, const KvPages& kv) override {
     const AttentionInputWeights small{.q_norm = weights.q_norm,
                                       .k_norm = weights.k_norm,
                                       .inv_freq = weights.inv_freq,
                                       .rotary_dim = geometry.rotary_dim,
                                       .eps = geometry.eps};
     return execution_->Launch("LaunchAttentionInputs", [&](cudaStream_t stream) {
-      return LaunchAttentionInputs(ShapeOf(geometry), FormatOf(kv.type), small, position, q.rows,
-                                   q_gate.data, k.data, v.data, q.data, pages, stream);
+      return LaunchAttentionInputs(ShapeOf(geometry), FormatOf(kv.type), small,
+                                   PlaceOf(kv, position), q.rows, q_gate.data, k.data, v.data,
+                                   q.data, stream);
     });
   }
 
-  Status Attention(const AttentionGeometry& geometry, int64_t position, ConstRows q,
+  Status Attention(const AttentionGeometry& geometry, const RowPosition& position, ConstRows q,
                    ConstRows q_gate, const KvPages& kv, Rows out) override {
     if (q.rows == 0) return {};
-    const std::byte* const* pages = TRY(Pages(kv, position + q.rows));
     // As many chunks at once as there are, or as fit; the cut reaches no bit.
     const auto bytes_for = [&](int64_t chunks) {
       return AttentionWorkspaceBytes(q.rows, geometry.heads, geometry.head_dim, chunks);
     };
-    int64_t chunks = AttentionChunks(position, q.rows);
+    int64_t chunks = AttentionChunks(position.limit);
     while (chunks > 1 && bytes_for(chunks) > kAttentionScratch) chunks = (chunks + 1) / 2;
     const size_t bytes = bytes_for(chunks);
     void* workspace = TRY(execution_->attention().Reserve(bytes));
     return execution_->Launch("LaunchAttention", [&](cudaStream_t stream) {
-      return LaunchAttention(ShapeOf(geometry), FormatOf(kv.type), position, q.rows, q.data,
-                             q_gate.data, pages, chunks, workspace, bytes, out.data, stream);
+      return LaunchAttention(ShapeOf(geometry), FormatOf(kv.type), PlaceOf(kv, position),
+                             position.limit, q.rows, q.data, q_gate.data, chunks, workspace, bytes,
+                             out.data, stream);
     });
   }
 
@@ -228,15 +239,6 @@ class CudaBackend : public Backend {
  private:
   CudaBackend(std::unique_ptr<CudaDevice> owned, const CudaBackendOptions& options)
       : options_(options), owned_(std::move(owned)) {}
-
-  // Page addresses that cover positions 0 .. end - 1, in device memory.
-  Result<std::byte* const*> Pages(const KvPages& kv, int64_t end) {
-    const size_t count = static_cast<size_t>((end + kKvPageTokens - 1) / kKvPageTokens);
-    CHECK(count <= kv.pages.size());
-    const std::vector<const void*> pointers(kv.pages.begin(),
-                                            kv.pages.begin() + static_cast<int64_t>(count));
-    return static_cast<std::byte* const*>(TRY(execution_->tables().Place(pointers)));
-  }
 
   Result<std::string> Fingerprint() {
     std::vector<uint32_t> results(kFingerprintResults);

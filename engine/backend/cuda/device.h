@@ -66,6 +66,17 @@ class CudaDevice {
 
   // Calls a kernel launcher. An error names it.
   virtual Status Launch(const char* name, cudaStream_t stream, const Launcher& launcher) = 0;
+
+  // From Begin to End, fills, copies on the device and launches of the stream are written down
+  // instead of done; nothing else may be asked of it. An End that fails leaves nothing behind and
+  // the stream as it was; so does Abandon.
+  virtual Status BeginCapture(cudaStream_t stream) = 0;
+  virtual Result<cudaGraphExec_t> EndCapture(cudaStream_t stream) = 0;
+  virtual void AbandonCapture(cudaStream_t stream) = 0;
+  // Does what was written down, in stream order, as often as it is called.
+  virtual Status LaunchGraph(cudaGraphExec_t graph, cudaStream_t stream) = 0;
+  // Like Free.
+  virtual void DestroyGraph(cudaGraphExec_t graph) = 0;
 };
 
 }  // namespace hallmark

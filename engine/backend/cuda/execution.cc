@@ -13,6 +13,7 @@ Result<std::unique_ptr<CudaExecution>> CudaExecution::Create(CudaDevice& device)
   execution->faults_ = TRY(FaultWords::Create(stream, arena));
   execution->split_ = std::make_unique<SplitWorkspace>(stream, arena);
   execution->tables_ = std::make_unique<PointerTables>(arena, *execution->staging_);
+  execution->graphs_ = std::make_unique<GraphCache>(stream);
   execution->rotated_ = std::make_unique<GrownBuffer>(arena);
   execution->decoded_ = std::make_unique<GrownBuffer>(arena);
   execution->ids_ = std::make_unique<GrownBuffer>(arena);
@@ -20,6 +21,15 @@ Result<std::unique_ptr<CudaExecution>> CudaExecution::Create(CudaDevice& device)
   execution->delta_net_ = std::make_unique<GrownBuffer>(arena);
   execution->draft_ = std::make_unique<GrownBuffer>(arena);
   return execution;
+}
+
+int64_t CudaExecution::scratch_moves() const {
+  int64_t moves = split_->moves();
+  for (const GrownBuffer* buffer : {rotated_.get(), decoded_.get(), ids_.get(), attention_.get(),
+                                    delta_net_.get(), draft_.get()}) {
+    moves += buffer->moves();
+  }
+  return moves;
 }
 
 Status CudaExecution::Download(void* host, const void* source, size_t bytes) {

@@ -9,6 +9,7 @@
 #include "engine/backend/cuda/arena.h"
 #include "engine/backend/cuda/device.h"
 #include "engine/backend/cuda/fault_words.h"
+#include "engine/backend/cuda/graph_cache.h"
 #include "engine/backend/cuda/grown_buffer.h"
 #include "engine/backend/cuda/pointer_tables.h"
 #include "engine/backend/cuda/split_workspace.h"
@@ -29,6 +30,7 @@ class CudaExecution {
   FaultWords& faults() { return *faults_; }
   SplitWorkspace& split() { return *split_; }
   PointerTables& tables() { return *tables_; }
+  GraphCache& graphs() { return *graphs_; }
 
   // Scratch, each for one purpose, valid until the next launch that reserves it.
   GrownBuffer& rotated() { return *rotated_; }      // an EXL3 input in fp16
@@ -41,6 +43,9 @@ class CudaExecution {
   Status Launch(const char* name, const CudaDevice::Launcher& launcher) {
     return stream_->Launch(name, launcher);
   }
+  // How often any of the scratch, or the split workspace, has moved.
+  int64_t scratch_moves() const;
+
   // Device memory to the host; then reports what kernels found out of range so far.
   Status Download(void* host, const void* source, size_t bytes);
   // Waits, and reports.
@@ -56,6 +61,7 @@ class CudaExecution {
   std::unique_ptr<FaultWords> faults_;
   std::unique_ptr<SplitWorkspace> split_;
   std::unique_ptr<PointerTables> tables_;
+  std::unique_ptr<GraphCache> graphs_;
   std::unique_ptr<GrownBuffer> rotated_, decoded_, ids_, attention_, delta_net_, draft_;
 };
 

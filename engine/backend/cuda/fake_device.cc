@@ -33,6 +33,7 @@ std::vector<std::string> FakeCudaDevice::Problems() const {
   held(device_bytes_, "bytes of device memory");
   held(mapped_bytes_, "bytes of page-locked memory");
   held(streams_.size(), "streams");
+  held(graphs_.size(), "graphs");
   return problems;
 }
 
@@ -64,7 +65,7 @@ void FakeCudaDevice::GiveBlock(std::byte* memory, bool mapped) {
   }
   (mapped ? mapped_bytes_ : device_bytes_) -= block->second.bytes;
   for (const auto& [handle, stream] : streams_) {
-    if (!stream.in_use.contains(memory)) continue;
+    if (!stream.pending.blocks.contains(memory)) continue;
     if (!lost_) Fault("memory was freed while in flight");
     // What is pending may yet touch it.
     graveyard_.push_back(std::move(block->second.memory));
@@ -147,8 +148,9 @@ Status FakeCudaDevice::Synchronize(cudaStream_t stream) {
   TRY(Begin({.kind = CudaCallKind::kSynchronize, .stream = stream}));
   Stream* own = StreamOf(stream);
   if (own == nullptr) return {};
-  for (const auto& work : std::exchange(own->pending, {})) work();
-  own->in_use.clear();
+  if (own->captured) Fault("a stream was waited for while it was captured");
+  for (const auto& step : std::exchange(own->pending, {}).steps) step();
+  own->graphs.clear();
   return {};
 }
 
@@ -157,8 +159,8 @@ Status FakeCudaDevice::Memset(void* memory, int byte, size_t bytes, cudaStream_t
   Stream* own = StreamOf(stream);
   const std::byte* block = BlockOf(memory, bytes, false, "a fill");
   if (own == nullptr || block == nullptr) return {};
-  own->in_use.insert(block);
-  own->pending.push_back([=] { std::memset(memory, byte, bytes); });
+  WorkOf(*own).blocks.insert(block);
+  WorkOf(*own).steps.push_back([=] { std::memset(memory, byte, bytes); });
   return {};
 }
 
@@ -171,9 +173,9 @@ Status FakeCudaDevice::Transfer(CudaCall call, void* to, const void* from, bool 
   const std::byte* target = BlockOf(to, bytes, to_mapped, "a copy's target");
   const std::byte* source = BlockOf(from, bytes, from_mapped, "a copy's source");
   if (own == nullptr || target == nullptr || source == nullptr) return {};
-  own->in_use.insert(target);
-  own->in_use.insert(source);
-  own->pending.push_back([=] { std::memmove(to, from, bytes); });
+  if (own->captured && (to_mapped || from_mapped)) Fault("a capture holds a copy of the host's");
+  WorkOf(*own).blocks.insert({target, source});
+  WorkOf(*own).steps.push_back([=] { std::memmove(to, from, bytes); });
   return {};
 }
 
@@ -195,9 +197,70 @@ Status FakeCudaDevice::Launch(const char* name, cudaStream_t stream, const Launc
   TRY(Begin({.kind = CudaCallKind::kLaunch, .stream = stream, .name = name}));
   Stream* own = StreamOf(stream);
   if (own == nullptr) return {};
+  if (own->captured) return {};
   // A kernel may read anything.
-  for (const auto& [memory, block] : blocks_) own->in_use.insert(memory);
+  for (const auto& [memory, block] : blocks_) own->pending.blocks.insert(memory);
   return {};
+}
+
+Status FakeCudaDevice::BeginCapture(cudaStream_t stream) {
+  TRY(Begin({.kind = CudaCallKind::kBeginCapture, .stream = stream}));
+  Stream* own = StreamOf(stream);
+  if (own == nullptr) return {};
+  if (own->captured) Fault("a capture was begun inside another");
+  own->captured.emplace();
+  return {};
+}
+
+Result<cudaGraphExec_t> FakeCudaDevice::EndCapture(cudaStream_t stream) {
+  Stream* own = StreamOf(stream);
+  if (own == nullptr || !own->captured) {
+    Fault("a capture was ended that was not begun");
+    return Fail(Code::kDevice, "no capture");
+  }
+  Work work = std::move(*own->captured);
+  own->captured.reset();
+  TRY(Begin({.kind = CudaCallKind::kEndCapture, .stream = stream}));
+  if (graphs_left-- == 0) return Fail(Code::kResource, "no memory for a graph, as planned");
+  const auto graph = reinterpret_cast<cudaGraphExec_t>(next_graph_++);
+  graphs_.emplace(graph, std::move(work));
+  return graph;
+}
+
+void FakeCudaDevice::AbandonCapture(cudaStream_t stream) {
+  Stream* own = StreamOf(stream);
+  if (own == nullptr) return;
+  if (!own->captured) Fault("a capture was abandoned that was not begun");
+  own->captured.reset();
+}
+
+Status FakeCudaDevice::LaunchGraph(cudaGraphExec_t graph, cudaStream_t stream) {
+  ++launches_;
+  if (launches_left-- == 0) lost_ = true;
+  TRY(Begin({.kind = CudaCallKind::kLaunchGraph, .stream = stream, .address = graph}));
+  Stream* own = StreamOf(stream);
+  const auto known = graphs_.find(graph);
+  if (own == nullptr) return {};
+  if (known == graphs_.end()) {
+    Fault("a graph was launched that does not exist");
+    return {};
+  }
+  for (const std::byte* block : known->second.blocks) {
+    if (!blocks_.contains(block)) Fault("a graph uses memory that was freed");
+  }
+  own->graphs.insert(graph);
+  own->pending.steps.insert(own->pending.steps.end(), known->second.steps.begin(),
+                            known->second.steps.end());
+  for (const auto& [memory, block] : blocks_) own->pending.blocks.insert(memory);
+  return {};
+}
+
+void FakeCudaDevice::DestroyGraph(cudaGraphExec_t graph) {
+  calls_.push_back({.kind = CudaCallKind::kDestroyGraph, .address = graph});
+  for (const auto& [handle, stream] : streams_) {
+    if (stream.graphs.contains(graph) && !lost_) Fault("a graph was destroyed while in flight");
+  }
+  if (graphs_.erase(graph) == 0) Fault("a graph was destroyed that does not exist");
 }
 
 }  // namespace hallmark

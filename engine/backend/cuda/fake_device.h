@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,6 +36,10 @@ enum class CudaCallKind {
   kCopyToHost,
   kCopyOnDevice,
   kLaunch,
+  kBeginCapture,
+  kEndCapture,
+  kLaunchGraph,
+  kDestroyGraph,
 };
 
 struct CudaCall {
@@ -54,6 +59,7 @@ class FakeCudaDevice : public CudaDevice {
   int64_t calls_left = -1;        // the call after this many fails: kDevice, nothing is done
   int64_t allocations_left = -1;  // the allocation after this many finds no memory, kResource
   int64_t launches_left = -1;     // the launch after this many loses the device, for good
+  int64_t graphs_left = -1;       // the graph after this many finds no memory, kResource
   uint64_t memory_limit = uint64_t{1} << 40;  // device bytes that may be out
 
   // What happened.
@@ -85,6 +91,11 @@ class FakeCudaDevice : public CudaDevice {
   Status CopyToHost(void* host, const void* from, size_t bytes, cudaStream_t stream) override;
   Status CopyOnDevice(void* to, const void* from, size_t bytes, cudaStream_t stream) override;
   Status Launch(const char* name, cudaStream_t stream, const Launcher& launcher) override;
+  Status BeginCapture(cudaStream_t stream) override;
+  Result<cudaGraphExec_t> EndCapture(cudaStream_t stream) override;
+  void AbandonCapture(cudaStream_t stream) override;
+  Status LaunchGraph(cudaGraphExec_t graph, cudaStream_t stream) override;
+  void DestroyGraph(cudaGraphExec_t graph) override;
 
  private:
   struct Block {
@@ -92,9 +103,15 @@ class FakeCudaDevice : public CudaDevice {
     size_t bytes = 0;
     bool mapped = false;
   };
+  // What was enqueued, and the blocks that it names.
+  struct Work {
+    std::vector<std::function<void()>> steps;
+    std::set<const std::byte*> blocks;  // by address
+  };
   struct Stream {
-    std::vector<std::function<void()>> pending;
-    std::set<const std::byte*> in_use;  // blocks, by address
+    Work pending;
+    std::optional<Work> captured;  // while a capture is on
+    std::set<cudaGraphExec_t> graphs;
   };
 
   // Records a call that may fail, and fails it if that is planned.
@@ -105,12 +122,17 @@ class FakeCudaDevice : public CudaDevice {
   // The live block that holds [memory, memory + bytes); null, with a fault, if there is none.
   const std::byte* BlockOf(const void* memory, size_t bytes, bool mapped, const char* use);
   Stream* StreamOf(cudaStream_t stream);
+  // Where the next call of the stream is written down.
+  static Work& WorkOf(Stream& stream) {
+    return stream.captured ? *stream.captured : stream.pending;
+  }
   Status Transfer(CudaCall call, void* to, const void* from, bool to_mapped, bool from_mapped);
 
   CudaDeviceFacts facts_;
   std::map<const std::byte*, Block> blocks_;
   std::vector<std::unique_ptr<std::byte[]>> graveyard_;  // freed too soon
   std::map<cudaStream_t, Stream> streams_;
+  std::map<cudaGraphExec_t, Work> graphs_;
   std::vector<CudaCall> calls_;
   std::vector<std::string> faults_;
   bool lost_ = false;
@@ -120,6 +142,7 @@ class FakeCudaDevice : public CudaDevice {
   size_t device_bytes_ = 0;
   size_t mapped_bytes_ = 0;
   uintptr_t next_stream_ = 1;
+  uintptr_t next_graph_ = 1;
 };
 
 }  // namespace hallmark

@@ -6,6 +6,7 @@
 #define HALLMARK_ENGINE_BACKEND_CUDA_GROWN_BUFFER_H_
 
 #include <cstddef>
+#include <cstdint>
 
 #include "engine/backend/cuda/arena.h"
 #include "engine/base/result.h"
@@ -18,14 +19,20 @@ class GrownBuffer {
 
   // At least `bytes`, contents undefined. kResource leaves what was there.
   Result<void*> Reserve(size_t bytes) {
-    if (bytes > buffer_.bytes()) buffer_ = TRY(arena_.Allocate(bytes));
+    if (bytes > buffer_.bytes()) {
+      buffer_ = TRY(arena_.Allocate(bytes));
+      ++moves_;
+    }
     return buffer_.data();
   }
   size_t bytes() const { return buffer_.bytes(); }
+  // How often the memory has become another.
+  int64_t moves() const { return moves_; }
 
  private:
   DeviceArena& arena_;
   Buffer buffer_;
+  int64_t moves_ = 0;
 };
 
 }  // namespace hallmark

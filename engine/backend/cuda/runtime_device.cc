@@ -119,6 +119,38 @@ class RuntimeDevice : public CudaDevice {
     return DeviceError(error, "a launch", {.launcher = name});
   }
 
+  Status BeginCapture(cudaStream_t stream) override {
+    return Check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal),
+                 "beginning a capture");
+  }
+  Result<cudaGraphExec_t> EndCapture(cudaStream_t stream) override {
+    cudaGraph_t graph = nullptr;
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread) {
+      cudaGetLastError();  // the capture is void, the device is well
+      return Fail(Code::kInternal, "a capture ended with " + Describe(error));
+    }
+    if (error != cudaSuccess) return DeviceError(error, "ending a capture");
+    cudaGraphExec_t ready = nullptr;
+    error = cudaGraphInstantiate(&ready, graph, 0);
+    cudaGraphDestroy(graph);
+    if (error == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      return Fail(Code::kResource, "no device memory for a graph" + Room());
+    }
+    if (error != cudaSuccess) return DeviceError(error, "making a graph");
+    return ready;
+  }
+  void AbandonCapture(cudaStream_t stream) override {
+    cudaGraph_t graph = nullptr;
+    if (cudaStreamEndCapture(stream, &graph) == cudaSuccess) cudaGraphDestroy(graph);
+    cudaGetLastError();
+  }
+  Status LaunchGraph(cudaGraphExec_t graph, cudaStream_t stream) override {
+    return Check(cudaGraphLaunch(graph, stream), "replaying a graph");
+  }
+  void DestroyGraph(cudaGraphExec_t graph) override { cudaGraphExecDestroy(graph); }
+
  private:
   static Status Check(cudaError_t error, const char* what) {
     if (error == cudaSuccess) return {};

@@ -23,12 +23,15 @@ class SplitWorkspace {
       : stream_(stream), arena_(arena), partials_(arena) {}
 
   Result<Exl3Workspace> Reserve(size_t partials_bytes, size_t counters);
+  // How often its memory has become another.
+  int64_t moves() const { return counter_moves_ + partials_.moves(); }
 
  private:
   CudaStream& stream_;
   DeviceArena& arena_;
   GrownBuffer partials_;
   Buffer counters_;
+  int64_t counter_moves_ = 0;
 };
 
 }  // namespace hallmark

@@ -21,6 +21,7 @@ CudaStream::~CudaStream() {
 Status CudaStream::Keep(Status status) {
   if (!status.has_value() && status.error().code == Code::kDevice && !lost_) {
     lost_ = status.error();
+    if (std::exchange(recording_, false)) device_.AbandonCapture(stream_);
     // Nothing more is enqueued; what already was must be past before memory goes back.
     (void)device_.Synchronize(stream_);
     in_flight_ = false;
@@ -32,8 +33,35 @@ Status CudaStream::Keep(Status status) {
 template <typename Call>
 Status CudaStream::Enqueue(Call call) {
   if (lost_) return Fail(*lost_);
-  in_flight_ = true;  // even a call that fails may have enqueued something
+  if (!recording_) in_flight_ = true;  // even a call that fails may have enqueued something
   return Keep(call());
+}
+
+Status CudaStream::Usable() const {
+  if (lost_) return Fail(*lost_);
+  if (recording_)
+    return Fail(Code::kInternal, "work that is recorded asked for what a graph lacks");
+  return {};
+}
+
+Result<cudaGraphExec_t> CudaStream::Record(const std::function<Status()>& work) {
+  TRY(Usable());
+  TRY(Keep(device_.BeginCapture(stream_)));
+  recording_ = true;
+  const Status worked = work();
+  if (!worked.has_value()) {
+    if (std::exchange(recording_, false)) device_.AbandonCapture(stream_);
+    return Fail(worked.error());
+  }
+  recording_ = false;
+  auto graph = device_.EndCapture(stream_);
+  if (!graph.has_value()) TRY(Keep(Fail(graph.error())));
+  return graph;
+}
+
+Status CudaStream::Replay(cudaGraphExec_t graph) {
+  TRY(Usable());
+  return Enqueue([&] { return device_.LaunchGraph(graph, stream_); });
 }
 
 Status CudaStream::Fill(void* memory, uint8_t byte, size_t bytes) {
@@ -43,11 +71,13 @@ Status CudaStream::Fill(void* memory, uint8_t byte, size_t bytes) {
 
 Status CudaStream::CopyToDevice(void* to, const void* host, size_t bytes) {
   if (bytes == 0) return {};
+  TRY(Usable());
   return Enqueue([&] { return device_.CopyToDevice(to, host, bytes, stream_); });
 }
 
 Status CudaStream::CopyToHost(void* host, const void* from, size_t bytes) {
   if (bytes == 0) return {};
+  TRY(Usable());
   return Enqueue([&] { return device_.CopyToHost(host, from, bytes, stream_); });
 }
 
@@ -61,7 +91,7 @@ Status CudaStream::Launch(const char* name, const CudaDevice::Launcher& launcher
 }
 
 Status CudaStream::Synchronize() {
-  if (lost_) return Fail(*lost_);
+  TRY(Usable());
   TRY(Keep(device_.Synchronize(stream_)));
   in_flight_ = false;
   ++generation_;
@@ -70,7 +100,7 @@ Status CudaStream::Synchronize() {
 }
 
 Result<void*> CudaStream::Allocate(size_t bytes) {
-  if (lost_) return Fail(*lost_);
+  TRY(Usable());
   auto memory = device_.Allocate(bytes);
   if (!memory.has_value() && memory.error().code == Code::kResource && !retired_.empty()) {
     TRY(Synchronize());
@@ -81,7 +111,7 @@ Result<void*> CudaStream::Allocate(size_t bytes) {
 }
 
 Result<MappedMemory> CudaStream::AllocateMapped(size_t bytes) {
-  if (lost_) return Fail(*lost_);
+  TRY(Usable());
   auto memory = device_.AllocateMapped(bytes);
   if (!memory.has_value()) TRY(Keep(Fail(memory.error())));
   return memory;
@@ -97,7 +127,13 @@ void CudaStream::Retire(const MappedMemory& memory) {
   if (!in_flight_) ReleaseRetired();
 }
 
+void CudaStream::Retire(cudaGraphExec_t graph) {
+  retired_graphs_.push_back(graph);
+  if (!in_flight_) ReleaseRetired();
+}
+
 void CudaStream::ReleaseRetired() {
+  for (cudaGraphExec_t graph : std::exchange(retired_graphs_, {})) device_.DestroyGraph(graph);
   for (void* memory : std::exchange(retired_, {})) device_.Free(memory);
   for (const MappedMemory& memory : std::exchange(retired_mapped_, {})) device_.FreeMapped(memory);
 }

@@ -6,6 +6,7 @@
 #define HALLMARK_ENGINE_BACKEND_CUDA_STREAM_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -33,12 +34,19 @@ class CudaStream {
   // Waits, then gives back what was retired.
   Status Synchronize();
 
+  // A graph of what `work` enqueues; none of it is done. Whatever would wait, travel to or from the
+  // host or take memory is refused meanwhile (kInternal), and then there is no graph. The caller
+  // retires it.
+  Result<cudaGraphExec_t> Record(const std::function<Status()>& work);
+  Status Replay(cudaGraphExec_t graph);
+
   // Device memory; when there is none, once more after retired memory has gone back.
   Result<void*> Allocate(size_t bytes);
   Result<MappedMemory> AllocateMapped(size_t bytes);
   // Gives memory back to the device once nothing in flight can use it.
   void Retire(void* memory);
   void Retire(const MappedMemory& memory);
+  void Retire(cudaGraphExec_t graph);
 
   // The error that ended all work here, if one did.
   const std::optional<Error>& lost() const { return lost_; }
@@ -51,15 +59,19 @@ class CudaStream {
   template <typename Call>
   Status Enqueue(Call call);
   Status Keep(Status status);
+  // Refuses what a graph cannot hold.
+  Status Usable() const;
   void ReleaseRetired();
 
   CudaDevice& device_;
   cudaStream_t stream_;
   bool in_flight_ = false;
+  bool recording_ = false;
   int64_t generation_ = 0;
   std::optional<Error> lost_;
   std::vector<void*> retired_;
   std::vector<MappedMemory> retired_mapped_;
+  std::vector<cudaGraphExec_t> retired_graphs_;
 };
 
 }  // namespace hallmark

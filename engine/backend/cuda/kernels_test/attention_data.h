@@ -39,7 +39,7 @@ class HostPages {
   HostPages(const HostPages&) = delete;
   HostPages& operator=(const HostPages&) = delete;
 
-  KvPages kv() const { return {type_, pages_}; }
+  KvPages kv() const { return {type_, pages_.data()}; }
   size_t page_bytes() const { return page_bytes_; }
   const std::vector<unsigned char>& bytes() const { return bytes_; }
 
@@ -90,7 +90,11 @@ class DevicePages {
     pointers_ = std::make_unique<DeviceArray<std::byte*>>(pointers);
   }
 
-  std::byte* const* pointers() const { return pointers_->data(); }
+  // For rows from `position` on; valid until the next call.
+  KvPlace PlaceAt(int64_t position) const {
+    position_ = std::make_unique<DeviceArray<int64_t>>(std::vector<int64_t>(1, position));
+    return {.pages = pointers_->data(), .offset = 0, .position = position_->data()};
+  }
 
   // The pages' bytes in the order of positions.
   std::vector<unsigned char> Download() const {
@@ -113,6 +117,7 @@ class DevicePages {
   DeviceArray<unsigned char> memory_;
   std::vector<size_t> slots_;
   std::unique_ptr<DeviceArray<std::byte*>> pointers_;
+  mutable std::unique_ptr<DeviceArray<int64_t>> position_;
 };
 
 }  // namespace hallmark

@@ -35,22 +35,22 @@ Inputs RandomInputs(const AttentionGeometry& geometry, int64_t rows, uint64_t se
 }
 
 // Rows [first, first + rows) of `inputs`, whose row 0 stands at `position`. No chunks_per_segment:
-// as many as there are.
+// as many as there are; `beyond`: how far the limit lies past the last row.
 std::vector<float> Attend(const AttentionGeometry& geometry, KvType type, const Inputs& inputs,
                           int64_t position, int64_t first, int64_t rows, const DevicePages& pages,
-                          int64_t chunks_per_segment = 0) {
+                          int64_t chunks_per_segment = 0, int64_t beyond = 0) {
   const int64_t width = int64_t{geometry.heads} * geometry.head_dim;
   auto slice = [&](const std::vector<float>& all, int64_t cols) {
     return std::vector<float>(all.begin() + first * cols, all.begin() + (first + rows) * cols);
   };
   const DeviceArray<float> q(slice(inputs.q, width)), q_gate(slice(inputs.q_gate, 2 * width));
   const DeviceArray<float> out(static_cast<size_t>(rows * width));
-  const int64_t chunks =
-      chunks_per_segment == 0 ? AttentionChunks(position + first, rows) : chunks_per_segment;
+  const int64_t limit = position + first + rows + beyond;
+  const int64_t chunks = chunks_per_segment == 0 ? AttentionChunks(limit) : chunks_per_segment;
   const DeviceArray<unsigned char> workspace(
       AttentionWorkspaceBytes(rows, geometry.heads, geometry.head_dim, chunks));
-  CheckCuda(LaunchAttention(ShapeOf(geometry), FormatOf(type), position + first, rows, q.data(),
-                            q_gate.data(), pages.pointers(), chunks, workspace.data(),
+  CheckCuda(LaunchAttention(ShapeOf(geometry), FormatOf(type), pages.PlaceAt(position + first),
+                            limit, rows, q.data(), q_gate.data(), chunks, workspace.data(),
                             workspace.size(), out.data(), nullptr),
             "LaunchAttention");
   std::vector<float> found = out.Download();
@@ -219,6 +219,29 @@ TEST_F(AttentionGpu, SegmentsChangeNoBit) {
   }
 }
 
+// Clause: graph-equals-eager. A recorded launch has blocks for keys that no row sees yet.
+TEST_F(AttentionGpu, AFurtherLimitChangesNoBit) {
+  const AttentionGeometry geometry = {6, 1, 256, 64, 1e-6f};
+  for (const KvType type : kTypes) {
+    for (const int64_t context : {1, 64, 511, 512, 513, 1030}) {
+      const int64_t rows = std::min<int64_t>(context, 8);
+      HostPages pages(type, geometry, context);
+      pages.StoreRandom(context, 16);
+      const DevicePages device(pages);
+      const Inputs inputs = RandomInputs(geometry, rows, 17);
+      const auto exact = Attend(geometry, type, inputs, context - rows, 0, rows, device);
+      for (const int64_t beyond : {1, 511, 512, 4000}) {
+        for (const int64_t chunks : {0, 1, 3}) {
+          ASSERT_EQ(BitDifference(exact, Attend(geometry, type, inputs, context - rows, 0, rows,
+                                                device, chunks, beyond)),
+                    "")
+              << context << " keys, limit " << beyond << " beyond, " << chunks << " chunks";
+        }
+      }
+    }
+  }
+}
+
 TEST_F(AttentionGpu, WhatLiesBesideTheKeysChangesNoBit) {
   const AttentionGeometry geometry = {4, 2, 256, 64, 1e-6f};
   for (const KvType type : kTypes) {
@@ -246,19 +269,19 @@ TEST_F(AttentionGpu, WhatLiesBesideTheKeysChangesNoBit) {
 }
 
 TEST_F(AttentionGpu, OtherShapesAndSmallWorkspacesAreRefused) {
-  auto launch = [](AttentionShape shape, int64_t position, int64_t rows, int64_t chunks,
+  auto launch = [](AttentionShape shape, int64_t limit, int64_t rows, int64_t chunks,
                    size_t bytes) {
     const DeviceArray<unsigned char> workspace(1);
-    return LaunchAttention(shape, KvFormat::kBf16, position, rows, nullptr, nullptr, nullptr,
-                           chunks, workspace.data(), bytes, nullptr, nullptr);
+    return LaunchAttention(shape, KvFormat::kBf16, KvPlace(), limit, rows, nullptr, nullptr, chunks,
+                           workspace.data(), bytes, nullptr, nullptr);
   };
   constexpr size_t kEnough = size_t{1} << 40;
   EXPECT_EQ(launch({4, 2, 256}, 0, 0, 1, 0), cudaSuccess);
-  EXPECT_EQ(launch({4, 2, 384}, 0, 1, 1, kEnough), cudaErrorInvalidValue);
-  EXPECT_EQ(launch({4, 3, 256}, 0, 1, 1, kEnough), cudaErrorInvalidValue);
-  EXPECT_EQ(launch({4, 2, 256}, -1, 1, 1, kEnough), cudaErrorInvalidValue);
-  EXPECT_EQ(launch({4, 2, 256}, 0, 1, 0, kEnough), cudaErrorInvalidValue);
-  EXPECT_EQ(launch({4, 2, 256}, (1 << 24), 1, 1, kEnough), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 2, 384}, 1, 1, 1, kEnough), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 3, 256}, 1, 1, 1, kEnough), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 2, 256}, 0, 1, 1, kEnough), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 2, 256}, 1, 1, 0, kEnough), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 2, 256}, (1 << 24) + 1, 1, 1, kEnough), cudaErrorInvalidValue);
   EXPECT_EQ(launch({4, 2, 256}, 600, 1, 2, AttentionWorkspaceBytes(1, 4, 256, 2) - 1),
             cudaErrorInvalidValue);
 }

@@ -58,9 +58,9 @@ void ExpectInputs(const Case& c) {
   const DeviceArray<float> d_q_norm(q_norm), d_k_norm(k_norm), d_inv_freq(inv_freq);
   const AttentionInputWeights weights = {d_q_norm.data(), d_k_norm.data(), d_inv_freq.data(),
                                          geometry.rotary_dim, geometry.eps};
-  ASSERT_EQ(LaunchAttentionInputs(ShapeOf(geometry), FormatOf(c.type), weights, c.position, c.rows,
-                                  d_q_gate.data(), d_k.data(), d_v.data(), d_q.data(),
-                                  device_pages.pointers(), nullptr),
+  ASSERT_EQ(LaunchAttentionInputs(ShapeOf(geometry), FormatOf(c.type), weights,
+                                  device_pages.PlaceAt(c.position), c.rows, d_q_gate.data(),
+                                  d_k.data(), d_v.data(), d_q.data(), nullptr),
             cudaSuccess);
   ASSERT_EQ(BitDifference(expected, d_q.Download()), "");
   ASSERT_EQ(BitDifference(pages.bytes(), device_pages.Download()), "");
@@ -81,19 +81,19 @@ TEST(AttentionInputsGpu, HaveTheBitsOfTheCpu) {
 }
 
 TEST(AttentionInputsGpu, OtherShapesAreRefused) {
-  auto launch = [](AttentionShape shape, int rotary_dim, int64_t position, int64_t rows) {
+  auto launch = [](AttentionShape shape, int rotary_dim, int64_t rows) {
     AttentionInputWeights weights;
     weights.rotary_dim = rotary_dim;
-    return LaunchAttentionInputs(shape, KvFormat::kBf16, weights, position, rows, nullptr, nullptr,
-                                 nullptr, nullptr, nullptr, nullptr);
+    return LaunchAttentionInputs(shape, KvFormat::kBf16, weights, KvPlace(), rows, nullptr, nullptr,
+                                 nullptr, nullptr, nullptr);
   };
-  EXPECT_EQ(launch({4, 2, 128}, 64, 0, 0), cudaSuccess);
-  EXPECT_EQ(launch({4, 3, 128}, 64, 0, 1), cudaErrorInvalidValue);
-  EXPECT_EQ(launch({4, 0, 128}, 64, 0, 1), cudaErrorInvalidValue);
-  EXPECT_EQ(launch({4, 2, 192}, 64, 0, 1), cudaErrorInvalidValue);
-  EXPECT_EQ(launch({4, 2, 128}, 63, 0, 1), cudaErrorInvalidValue);
-  EXPECT_EQ(launch({4, 2, 128}, 130, 0, 1), cudaErrorInvalidValue);
-  EXPECT_EQ(launch({4, 2, 128}, 64, -1, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 2, 128}, 64, 0), cudaSuccess);
+  EXPECT_EQ(launch({4, 3, 128}, 64, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 0, 128}, 64, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 2, 192}, 64, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 2, 128}, 63, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 2, 128}, 130, 1), cudaErrorInvalidValue);
+  EXPECT_EQ(launch({4, 2, 128}, 64, -1), cudaErrorInvalidValue);
 }
 
 }  // namespace
