@@ -86,7 +86,8 @@ TEST_P(MemoryPlanOfGoldenModels, IsWhatThePassesAndStreamsAllocate) {
           std::make_shared<KvPool>(counter, config, KvPoolOptions{.type = kv, .max_pages = 4});
       auto sequence = Sequence::Create(pool, config);
       ASSERT_TRUE(sequence.has_value());
-      EXPECT_EQ(counter.Take(), Part(plan.per_stream, "stream.state"));
+      EXPECT_EQ(counter.Take(),
+                Part(plan.per_stream, "stream.state") + Part(plan.per_stream, "stream.pages"));
       auto window = VerifyWindow::Create(*opened.model, kPlannedWindowRows);
       ASSERT_TRUE(window.has_value());
       EXPECT_EQ(counter.Take(), Part(plan.per_stream, "stream.window"));

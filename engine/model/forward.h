@@ -52,7 +52,7 @@ struct ScratchOptions {
 class ForwardPass {
  public:
   // Rows that go through the layers at once; more ids are fed in pieces of this size.
-  static constexpr int64_t kMaxRows = 128;
+  static constexpr int64_t kMaxRows = 1024;
 
   // Allocates scratch for up to `max_rows` (1 .. kMaxRows). `model` must outlive the pass. The
   // residual rows `taps` (numbered as in ForwardRequest) of each call are gathered on the backend.

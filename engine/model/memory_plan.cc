@@ -11,6 +11,7 @@
 #include "engine/model/forward.h"
 #include "engine/model/geometry.h"
 #include "engine/model/scratch_layout.h"
+#include "engine/model/sequence.h"
 #include "kernels/exl3/range_plan.h"
 
 namespace hallmark {
@@ -37,13 +38,32 @@ uint64_t DeltaNetWorkspaceBytes(const DeltaNetGeometry& geometry) {
       sizeof(float));
 }
 
-static_assert(kPlannedRows == ForwardPass::kMaxRows && kPlannedRows <= 128,
-              "a call of more rows decodes a layer to scratch that is no part of this plan");
+static_assert(kPlannedRows == ForwardPass::kMaxRows && kPlannedRows > kTogetherRows);
+
+// Partial results of one chunk of keys and their running total, for every row of a pass; more
+// chunks at once where there is room.
+uint64_t AttentionWorkspace(const ModelConfig& config) {
+  const uint64_t least =
+      2 * Bytes(kPlannedRows * config.heads * (config.head_dim + 2), sizeof(float));
+  return std::max(kAttentionWorkspaceBytes, least);
+}
 
 // What linears that are run in one call ask of the workspaces.
 struct Needs {
   uint64_t split = 0;
   uint64_t rotated = 0;
+  uint64_t decoded = 0;
+
+  // A layer's linears, which prompts run one at a time.
+  void Add(std::initializer_list<const LinearSource*> together) {
+    Add(together, kTogetherRows);
+    for (const LinearSource* source : together) {
+      const auto* group = std::get_if<Exl3Group>(&source->weights);
+      if (group == nullptr) continue;
+      rotated = std::max(rotated, RotatedBytes(group->k, kPlannedRows));
+      decoded = std::max(decoded, DecodedBytes(group->k, group->n));
+    }
+  }
 
   void Add(std::initializer_list<const LinearSource*> together, int64_t rows) {
     uint64_t splits = 0;
@@ -60,15 +80,15 @@ struct Needs {
 
   void Add(const LayerTensors& layer) {
     if (const auto* mixer = std::get_if<AttentionTensors>(&layer.mixer)) {
-      Add({&mixer->q_gate, &mixer->k, &mixer->v}, kPlannedRows);
-      Add({&mixer->o}, kPlannedRows);
+      Add({&mixer->q_gate, &mixer->k, &mixer->v});
+      Add({&mixer->o});
     } else {
       const auto& delta = std::get<DeltaNetTensors>(layer.mixer);
-      Add({&delta.qkv, &delta.z, &delta.a, &delta.b}, kPlannedRows);
-      Add({&delta.out}, kPlannedRows);
+      Add({&delta.qkv, &delta.z, &delta.a, &delta.b});
+      Add({&delta.out});
     }
-    Add({&layer.gate, &layer.up}, kPlannedRows);
-    Add({&layer.down}, kPlannedRows);
+    Add({&layer.gate, &layer.up});
+    Add({&layer.down});
   }
 };
 
@@ -108,6 +128,7 @@ uint64_t ScratchBytes(const ScratchLayout& layout, PartSum* sum) {
     if (sum != nullptr) sum->Allocate(id, bytes);
   };
   add("scratch.shared", layout.shared_bytes);
+  add("scratch.rows", Bytes(kPlannedRows, sizeof(int64_t)));  // positions
   for (size_t i = 0; i < kScratchParts; ++i) {
     if (layout.slots[i].phase) continue;
     const bool logits = i == static_cast<size_t>(ScratchPart::kLogits);
@@ -128,6 +149,7 @@ void AddStreamParts(const ModelConfig& config, int64_t window_rows, PartSum& sum
       sum.Allocate("stream.window", Bytes(window_rows * delta.value_heads, sizeof(float)));
     }
   }
+  sum.Allocate("stream.pages", Sequence::PageTableBytes(config));
 }
 
 }  // namespace
@@ -146,6 +168,8 @@ uint64_t SplitWorkspaceBytes(int64_t k, int64_t n, int64_t rows) {
 uint64_t RotatedBytes(int64_t k, int64_t rows) {
   return Bytes(RoundUp(rows, 8) * k, sizeof(uint16_t));
 }
+
+uint64_t DecodedBytes(int64_t k, int64_t n) { return Bytes(k * n, sizeof(uint16_t)); }
 
 void PartSum::Add(std::string_view id, uint64_t bytes, uint64_t mapped) {
   const auto same = [&](const PlanPart& part) { return part.id == id; };
@@ -200,7 +224,8 @@ MemoryPlan MakeMemoryPlan(const CheckpointInventory& inventory, const ModelConfi
   if (inventory.head) needs.Add({&*inventory.head}, kHeadRows);
   fixed.Allocate("workspace.rotated", needs.rotated);
   fixed.Allocate("workspace.split", needs.split);
-  fixed.Allocate("workspace.attention", kAttentionWorkspaceBytes);
+  fixed.Allocate("workspace.decoded", needs.decoded);
+  fixed.Allocate("workspace.attention", AttentionWorkspace(config));
   fixed.Allocate("workspace.delta_net", DeltaNetWorkspaceBytes(DeltaNetGeometryOf(config)));
   for (const PlanPart& part : draft.fixed) {
     const bool table = mapped && part.id == "drafter.codebooks";

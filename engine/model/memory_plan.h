@@ -21,7 +21,10 @@ namespace hallmark {
 // An assumption, not a measurement: what the CUDA context and the loaded kernels take.
 inline constexpr uint64_t kRuntimeBytes = uint64_t{512} << 20;
 // Rows of a pass, and of a verify window that a copy fills (a drafter's block may be longer).
-inline constexpr int64_t kPlannedRows = 128;
+inline constexpr int64_t kPlannedRows = 1024;
+// Rows up to which linears of one input share a call and split their sums; more rows take one
+// linear at a time, whose weights are decoded to scratch once (kernels/exl3/exl3_prompt.h).
+inline constexpr int64_t kTogetherRows = 128;
 inline constexpr int64_t kPlannedWindowRows = 16;
 // Most bytes of attention's partial results; a longer context is merged segment by segment.
 inline constexpr uint64_t kAttentionWorkspaceBytes = uint64_t{64} << 20;
@@ -35,6 +38,8 @@ uint64_t AllocationBytes(uint64_t bytes);
 uint64_t SplitWorkspaceBytes(int64_t k, int64_t n, int64_t rows);
 // Inputs in fp16, rotated, rows padded to 8.
 uint64_t RotatedBytes(int64_t k, int64_t rows);
+// W_q in fp16.
+uint64_t DecodedBytes(int64_t k, int64_t n);
 
 // A part's id is stable: "weights.body", "scratch.shared", ...
 struct PlanPart {

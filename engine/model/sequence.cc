@@ -2,21 +2,27 @@
 #include "engine/model/sequence.h"
 
 #include <algorithm>
-#include <bit>
 #include <vector>
 
+#include "engine/base/check.h"
 #include "engine/base/sha256.h"
 #include "engine/model/geometry.h"
 
 namespace hallmark {
 
+size_t Sequence::PageTableBytes(const ModelConfig& config) {
+  const int64_t pages = (config.max_positions + kKvPageTokens - 1) / kKvPageTokens;
+  return static_cast<size_t>(pages) * sizeof(std::byte*);
+}
+
 Result<Sequence> Sequence::Create(Backend& backend, const ModelConfig& config, KvType kv_type) {
   return Create(std::make_shared<KvPool>(backend, config, KvPoolOptions{.type = kv_type}), config);
 }
 
-Sequence Sequence::Blank(std::shared_ptr<KvPool> pool, const ModelConfig& config) {
+Result<Sequence> Sequence::Blank(std::shared_ptr<KvPool> pool, const ModelConfig& config) {
   Sequence sequence;
   sequence.identity_ = pool->backend().NewIdentity();
+  sequence.table_ = TRY(pool->backend().Allocate(PageTableBytes(config)));
   sequence.layers_.resize(config.layers.size());
   size_t attention = 0;
   for (size_t i = 0; i < config.layers.size(); ++i) {
@@ -30,7 +36,7 @@ Sequence Sequence::Blank(std::shared_ptr<KvPool> pool, const ModelConfig& config
 
 Result<Sequence> Sequence::Create(std::shared_ptr<KvPool> pool, const ModelConfig& config) {
   Backend& backend = pool->backend();
-  Sequence sequence = Blank(std::move(pool), config);
+  Sequence sequence = TRY(Blank(std::move(pool), config));
   const DeltaNetGeometry geometry = DeltaNetGeometryOf(config);
   const size_t state_bytes = static_cast<size_t>(geometry.state_elements()) * sizeof(float);
   const size_t window_bytes =
@@ -49,7 +55,7 @@ Result<Sequence> Sequence::Create(std::shared_ptr<KvPool> pool, const ModelConfi
 Result<Sequence> Sequence::Fork() const {
   if (failed_) return Fail(Code::kInternal, "the sequence was lost in an earlier failed pass");
   Backend& backend = pool_->backend();
-  Sequence fork = Blank(pool_, *config_);
+  Sequence fork = TRY(Blank(pool_, *config_));
   fork.position_ = position_;
   const auto copy = [&](const Buffer& from, Buffer& to) -> Status {
     to = TRY(backend.Allocate(from.bytes()));
@@ -75,20 +81,12 @@ void Sequence::SetPage(size_t index, KvPageRef page) {
 
 Status Sequence::SendTable() {
   if (table_good_ == pages_.size()) return {};
-  Backend& backend = pool_->backend();
   constexpr size_t kEntry = sizeof(std::byte*);
-  if (table_.bytes() < pages_.size() * kEntry) {
-    constexpr size_t kLeast = 32;
-    // Twice the room: contexts grow page by page.
-    Buffer grown = TRY(backend.Allocate(std::max(kLeast, std::bit_ceil(pages_.size())) * kEntry));
-    table_ = std::move(grown);
-    table_good_ = 0;
-    identity_ = backend.NewIdentity();
-  }
+  CHECK(pages_.size() * kEntry <= table_.bytes());
   std::vector<const void*> entries;
   for (size_t i = table_good_; i < pages_.size(); ++i) entries.push_back(pages_[i]->data());
-  TRY(backend.Upload(static_cast<std::byte*>(table_.data()) + table_good_ * kEntry, entries.data(),
-                     entries.size() * kEntry));
+  TRY(pool_->backend().Upload(static_cast<std::byte*>(table_.data()) + table_good_ * kEntry,
+                              entries.data(), entries.size() * kEntry));
   table_good_ = pages_.size();
   return {};
 }

@@ -34,6 +34,9 @@ class Sequence {
   // copy. On an error the sequence is as it was, with more room perhaps.
   Status Reserve(int64_t tokens);
 
+  // Device bytes of the list of pages, as long as it can become.
+  static size_t PageTableBytes(const ModelConfig& config);
+
   // Position of the next token: the number of tokens that have joined.
   int64_t position() const { return position_; }
   KvType kv_type() const { return pool_->type(); }
@@ -56,7 +59,7 @@ class Sequence {
     DeltaNetState delta_net;  // else
   };
 
-  static Sequence Blank(std::shared_ptr<KvPool> pool, const ModelConfig& config);
+  static Result<Sequence> Blank(std::shared_ptr<KvPool> pool, const ModelConfig& config);
   void SetPage(size_t index, KvPageRef page);
   // Brings the table up to date with pages_.
   Status SendTable();
@@ -67,13 +70,12 @@ class Sequence {
 
   std::shared_ptr<KvPool> pool_;
   const ModelConfig* config_ = nullptr;
-  // Names the memory that a pass over this sequence touches: another one whenever that memory is
-  // another, so that recorded work is not replayed on what it no longer owns.
+  // Names the memory that a pass over this sequence touches, in keys of recorded work.
   uint64_t identity_ = 0;
   int64_t position_ = 0;
   bool failed_ = false;  // a forward pass failed half-way: the state is of no use
   std::vector<KvPageRef> pages_;
-  Buffer table_;           // the pages' addresses, for the backend
+  Buffer table_;           // the pages' addresses, for the backend; never moves
   size_t table_good_ = 0;  // entries that are up to date
   std::vector<Layer> layers_;
 };

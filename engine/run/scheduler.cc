@@ -11,6 +11,9 @@
 namespace hallmark {
 namespace {
 
+// Rows of a round, beside which nobody waits long.
+constexpr int64_t kRoundRows = 128;
+
 double SteadySeconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();
@@ -152,9 +155,15 @@ void Scheduler::FeedOnePrompt() {
   if (Status fed = FeedPiece(*stream); !fed.has_value()) stream->Fail(fed.error());
 }
 
-// Alone in its pass, so that an error in it can reach no neighbour.
+// Alone in its pass, so that an error in it can reach no neighbour. Streams that decode wait for
+// it: with one of them the piece is short.
 Status Scheduler::FeedPiece(Stream& stream) {
-  const std::span<const int32_t> piece = stream.NextPiece(target_.info().max_rows);
+  const bool others = std::any_of(running_.begin(), running_.end(), [](const StreamPtr& other) {
+    return other->phase() == StreamPhase::kDecoding;
+  });
+  const int64_t most = target_.info().max_rows;
+  const std::span<const int32_t> piece =
+      stream.NextPiece(others ? std::min(most, kRoundRows) : most);
   const bool last = stream.IsLastPiece(piece);
   const TargetSlice slice{
       .state = &stream.state(), .ids = piece, .logits = last ? LogitRows::kLast : LogitRows::kNone};
@@ -185,7 +194,8 @@ void Scheduler::Decode() {
   }
   if (streams.empty()) return;
   const double start = options_.clock();
-  const std::vector<int64_t> plan = planner_.Plan(offers, target_.info().max_rows);
+  const std::vector<int64_t> plan =
+      planner_.Plan(offers, std::min(target_.info().max_rows, kRoundRows));
   const bool drafted = MakeDrafts(streams, offers, plan);
   std::vector<Window> windows;
   for (size_t i = 0; i < streams.size(); ++i) windows.push_back(streams[i]->Window(plan[i]));

@@ -202,9 +202,9 @@ class Plan27B(Case):
         savings = mapped["savings"]
         self.assertEqual(saved, savings["embedding_mapping"] + savings["codebook_mapping"])
         self.assertAlmostEqual(savings["embedding_mapping"] / GIB, 2.37, delta=0.01)
-        # 128 rows of attention, DeltaNet and MLP, and only the widest of them is paid.
+        # 1,024 rows of attention, DeltaNet and MLP, and only the widest of them is paid.
         widths = (26624, 32864, 34816)
-        expected = (sum(widths) - max(widths)) * 128 * 4
+        expected = (sum(widths) - max(widths)) * 1024 * 4
         self.assertAlmostEqual(savings["scratch_overlap"], expected, delta=2 << 20)
         integrated = self.plan(*self.flags, "--vram", "24GiB", "--embedding", "mapped", "--integrated")
         self.assertEqual(integrated["totals"]["fixed"], device["totals"]["fixed"])

@@ -27,6 +27,7 @@ std::string_view PartName(const std::string& id) {
       {"scratch.logits", "rows of logits"},
       {"workspace.rotated", "rotated inputs in fp16"},
       {"workspace.split", "partial sums of split linears, counters"},
+      {"workspace.decoded", "weights of one layer in fp16, for prompts"},
       {"workspace.attention", "partial results of attention"},
       {"workspace.delta_net", "normed inputs of the delta rule"},
       {"drafter.weights", "drafter: weights"},
@@ -36,6 +37,7 @@ std::string_view PartName(const std::string& id) {
       {"runtime", "CUDA context and kernels (assumed)"},
       {"stream.state", "DeltaNet states, convolution windows"},
       {"stream.window", "records of a verify window"},
+      {"stream.pages", "list of key and value pages"},
       {"stream.drafter", "drafter: keys, values, waiting taps"}};
   const auto name = kNames.find(id);
   return name == kNames.end() ? std::string_view(id) : name->second;
