@@ -15,7 +15,8 @@ constexpr int64_t kKernel = 2;
 constexpr int64_t kGroup = 16;
 constexpr int64_t kRank = 256;
 constexpr int64_t kTaps = 5;
-constexpr int64_t kMask = 248070;
+// Of a linear whose outputs join the residual stream: two a layer, in all as large as one input.
+constexpr float kResidualGain = 0.316f;
 
 // Layers whose outputs are read; none after the last but one.
 std::vector<int64_t> TapsOf(int64_t layers) {
@@ -37,10 +38,10 @@ class Builder {
     Linear("fc", g_.hidden * static_cast<int64_t>(taps_.size()), g_.hidden);
     Norm("hidden_norm.weight", g_.hidden);
     for (int64_t i = 0; i < kLayers; ++i) Layer("layers." + std::to_string(i) + ".");
-    Norm("norm.weight", g_.hidden);
-    // Scores of the selector are about as large as logits.
+    Norm("norm.weight", g_.hidden, kLastNormSpread);
+    // Scores of the selector are small beside logits: no guess of its own outweighs what both see.
     for (const char* codebook : {"predecessor_codebook", "successor_codebook"}) {
-      Bell(std::string("candidate_selector.") + codebook, {g_.vocab, kRank}, 0, 0.25f);
+      Bell(std::string("candidate_selector.") + codebook, {g_.vocab, kRank}, 0, 0.03f);
     }
     Linear("candidate_selector.hidden_projection", g_.hidden, kRank);
     made_.config = Config();
@@ -57,14 +58,14 @@ class Builder {
     Linear(at + "self_attn.q_proj", g_.hidden, query);
     Linear(at + "self_attn.k_proj", g_.hidden, kv);
     Linear(at + "self_attn.v_proj", g_.hidden, kv);
-    Linear(at + "self_attn.o_proj", query, g_.hidden);
+    Linear(at + "self_attn.o_proj", query, g_.hidden, kResidualGain);
     Norm(at + "self_attn.q_norm.weight", kHeadDim);
     Norm(at + "self_attn.k_norm.weight", kHeadDim);
     Norm(at + "post_attention_layernorm.weight", g_.hidden);
     Conv(at + "mlp_conv.");
     Linear(at + "mlp.gate_proj", g_.hidden, g_.intermediate);
     Linear(at + "mlp.up_proj", g_.hidden, g_.intermediate);
-    Linear(at + "mlp.down_proj", g_.intermediate, g_.hidden);
+    Linear(at + "mlp.down_proj", g_.intermediate, g_.hidden, kResidualGain);
   }
 
   void Conv(const std::string& at) {
@@ -72,7 +73,9 @@ class Builder {
     Linear(at + "kernel_projection", g_.hidden, 2 * kKernel * (g_.hidden / kGroup), 0.1f);
   }
 
-  void Norm(const std::string& name, int64_t size) { Bell(name, {size}, 1, 0.1f); }
+  void Norm(const std::string& name, int64_t size, float spread = 0.1f) {
+    Bell(name, {size}, 1, spread);
+  }
 
   // Outputs `gain` times as large as inputs.
   void Linear(const std::string& name, int64_t in, int64_t out, float gain = 1) {
@@ -125,7 +128,7 @@ class Builder {
         {"tie_word_embeddings", false},
         {"dflash_config",
          {{"block_size", 8},
-          {"mask_token_id", std::min(kMask, g_.vocab - 2)},
+          {"mask_token_id", SynthMaskId(g_.vocab)},
           {"target_layer_ids", taps_},
           {"conv_kernel_size", kKernel},
           {"conv_group_size", kGroup},

@@ -11,8 +11,6 @@
 namespace hallmark {
 namespace {
 
-constexpr char kHeadName[] = "lm_head";
-
 constexpr int64_t kHeadDim = 256;
 constexpr int64_t kLinearDim = 128;
 constexpr int64_t kInterval = 4;
@@ -22,6 +20,13 @@ constexpr int64_t kLeastVocab = 256;
 constexpr int64_t kMostVocab = int64_t{1} << 24;
 constexpr int kPlainHead = 16;
 constexpr int64_t kEndOfTurn = 248046;
+constexpr int64_t kMask = 248070;
+
+// How far embeddings lean, in units of their random part: what an id's own embedding and all layers
+// add turns the direction by a sixteenth or so.
+constexpr float kLean = 16.0f;
+// Logits of this deviation: the best few ids are within e of each other and far above the rest.
+constexpr float kHeadGain = 4.0f;
 
 constexpr SynthGeometry kGeometries[] = {
     {"qwen3.5-0.8b", 1024, 3584, 24, 8, 2, 16, 16, 248320, 8},
@@ -65,15 +70,16 @@ class Builder {
       : options_(options), g_(options.geometry), widths_(options.bits) {}
 
   SynthCheckpoint Build() {
-    Bell(prefix_ + "embed_tokens.weight", DType::kBF16, {g_.vocab, g_.hidden}, 0, 1);
+    Bell(prefix_ + "embed_tokens.weight", DType::kBF16, {g_.vocab, g_.hidden}, kLean, 1);
+    // The mask's row has to lean, or no draft would.
+    made_.tensors.back().fill = SynthFill::kLeaning;
+    made_.tensors.back().word = static_cast<uint32_t>((SynthMaskId(g_.vocab) + 1) % 4);
     for (int64_t i = 0; i < g_.layers; ++i) Layer(prefix_ + "layers." + std::to_string(i) + ".", i);
-    Norm(prefix_ + "norm.weight", g_.hidden);
-    // Twice as large as its input: logits that differ clearly, far from one-hot.
-    constexpr float kGain = 2.0f;
+    Norm(prefix_ + "norm.weight", g_.hidden, kLastNormSpread);
     if (options_.head_bits == kPlainHead) {
-      Bell("lm_head.weight", DType::kF16, {g_.vocab, g_.hidden}, 0, kGain / Root(g_.hidden));
+      Bell("lm_head.weight", DType::kF16, {g_.vocab, g_.hidden}, 0, kHeadGain / Root(g_.hidden));
     } else {
-      Exl3(kHeadName, g_.hidden, g_.vocab, options_.head_bits, kGain);
+      Exl3("lm_head", g_.hidden, g_.vocab, options_.head_bits, kHeadGain);
     }
     made_.bits = widths_.average();
     Config();
@@ -99,14 +105,14 @@ class Builder {
     Norm(at + "post_attention_layernorm.weight", g_.hidden);
     Group({{at + "mlp.gate_proj", g_.hidden, g_.intermediate},
            {at + "mlp.up_proj", g_.hidden, g_.intermediate}});
-    Group({{at + "mlp.down_proj", g_.intermediate, g_.hidden}});
+    Group({{at + "mlp.down_proj", g_.intermediate, g_.hidden}}, ResidualGain());
   }
 
   void Attention(const std::string& at) {
     Group({{at + "q_proj", g_.hidden, 2 * g_.heads * kHeadDim},
            {at + "k_proj", g_.hidden, g_.kv_heads * kHeadDim},
            {at + "v_proj", g_.hidden, g_.kv_heads * kHeadDim}});
-    Group({{at + "o_proj", g_.heads * kHeadDim, g_.hidden}});
+    Group({{at + "o_proj", g_.heads * kHeadDim, g_.hidden}}, ResidualGain());
     Norm(at + "q_norm.weight", kHeadDim);
     Norm(at + "k_norm.weight", kHeadDim);
   }
@@ -123,14 +129,17 @@ class Builder {
     Uniform(at + "A_log", {g_.value_heads}, -0.6f, 3.4f);
     Uniform(at + "dt_bias", {g_.value_heads}, -2.75f, 3.75f);
     Bell(at + "norm.weight", DType::kBF16, {kLinearDim}, 1, 0.1f);
-    Group({{at + "out_proj", value, g_.hidden}});
+    Group({{at + "out_proj", value, g_.hidden}}, ResidualGain());
   }
 
-  void Group(const std::vector<Projection>& group) {
+  // Of a linear whose outputs join the residual stream: two a layer, in all as large as one input.
+  float ResidualGain() const { return 1 / Root(2 * g_.layers); }
+
+  void Group(const std::vector<Projection>& group, float gain = 1) {
     int64_t weights = 0;
     for (const Projection& linear : group) weights += linear.in * linear.out;
     const int width = widths_.Take(weights);
-    for (const Projection& linear : group) Exl3(linear.name, linear.in, linear.out, width, 1);
+    for (const Projection& linear : group) Exl3(linear.name, linear.in, linear.out, width, gain);
   }
 
   // W = diag(suh) H W_q H diag(svh): H keeps sizes, suh is about one, and svh brings the codebook's
@@ -149,19 +158,16 @@ class Builder {
          .dtype = DType::kI16,
          .shape = {k / 16, n / 16, int64_t{16} * width}},
         "torch.int16");
-    const auto signed_scale = [&](const char* suffix, int64_t count, float spread, SynthFill fill) {
+    const auto signed_scale = [&](const char* suffix, int64_t count, float spread) {
       add({.name = name + suffix,
            .dtype = DType::kF16,
            .shape = {count},
-           .fill = fill,
+           .fill = SynthFill::kSigned,
            .spread = spread},
           "torch.float16");
     };
-    // A few ids are likelier than all others, as in a language: what a drafter proposes blindly
-    // then lands now and again.
-    const bool head = name == kHeadName;
-    signed_scale(".suh", k, 1, SynthFill::kSigned);
-    signed_scale(".svh", n, scale, head ? SynthFill::kSkewed : SynthFill::kSigned);
+    signed_scale(".suh", k, 1);
+    signed_scale(".svh", n, scale);
     nlohmann::json module = {{"quant_format", "exl3"}, {"bits_per_weight", width}};
     if (options_.codebook != Codebook::k3inst) {
       const bool mcg = options_.codebook == Codebook::kMcg;
@@ -191,7 +197,9 @@ class Builder {
     made_.tensors.back().fill = SynthFill::kUniform;
   }
   // Zero-centred: the factor is one more.
-  void Norm(const std::string& name, int64_t size) { Bell(name, DType::kBF16, {size}, 0, 0.1f); }
+  void Norm(const std::string& name, int64_t size, float spread = 0.1f) {
+    Bell(name, DType::kBF16, {size}, 0, spread);
+  }
 
   void Config() {
     nlohmann::json text = {{"model_type", "qwen3_5_text"},
@@ -266,6 +274,8 @@ const SynthGeometry* FindSynthGeometry(std::string_view name) {
                    [name](const SynthGeometry& geometry) { return geometry.name == name; });
   return found == std::end(kGeometries) ? nullptr : found;
 }
+
+int64_t SynthMaskId(int64_t vocab) { return std::min(kMask, vocab - 2); }
 
 const SynthTensor* SynthCheckpoint::Find(std::string_view name) const {
   const auto found =

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // SynthModel: a checkpoint of a public geometry with random weights: every tensor by name, shape
 // and formula, and its config.json. For measuring and planning without a download; it has learned
-// nothing. Scales are such that a linear gives outputs as large as its inputs, so activations stay
+// nothing. Scales are such that a linear gives outputs as large as its inputs, and what layers add
+// to the residual stream is in all as large as one embedding's random part, so activations stay
 // finite through any number of layers and logits are neither flat nor one-hot.
+//
+// Drafts land by a trick. Three embedding rows in four lean the same way, far enough that a model
+// and its drafter, which share embedding and head, end on nearly the same direction and rank the
+// same few ids first. The fourth row leans nowhere, and what follows it could be any id: so output
+// varies. How many drafts land says nothing of any real drafter.
 #ifndef HALLMARK_ENGINE_FORMAT_SYNTH_MODEL_H_
 #define HALLMARK_ENGINE_FORMAT_SYNTH_MODEL_H_
 
@@ -59,6 +65,13 @@ struct SynthCheckpoint {
 // average so far is as near to `bits` as it can be, the lower one when both are as near.
 // kOutOfRange for bits, layers or a vocabulary outside their range.
 Result<SynthCheckpoint> MakeSynthModel(const SynthModelOptions& options);
+
+// Of the last norm of a model and of its drafter: two that differ by more would tell their rows
+// apart.
+inline constexpr float kLastNormSpread = 0.02f;
+
+// The id whose embedding a drafter of that vocabulary takes for what it has to guess.
+int64_t SynthMaskId(int64_t vocab);
 
 enum class SynthDrafterWeights { kBf16, kAffine4 };
 

@@ -14,6 +14,9 @@ namespace {
 constexpr uint64_t kStep = sizeof(uint64_t);
 // SplitMix64's increment: word i of a tensor is output i of the generator.
 constexpr uint64_t kIncrement = 0x9E3779B97F4A7C15ull;
+constexpr uint32_t kPatterns = 1 << 16;
+// Of kLeaning: one row in so many does not lean.
+constexpr uint64_t kUprightEvery = 4;
 
 // FNV-1a.
 uint64_t HashName(const std::string& name) {
@@ -24,7 +27,8 @@ uint64_t HashName(const std::string& name) {
 
 float ValueOf(const SynthTensor& tensor, uint32_t bits) {
   switch (tensor.fill) {
-    case SynthFill::kBell: {
+    case SynthFill::kBell:
+    case SynthFill::kLeaning: {
       // Two uniform bytes: a triangle of this standard deviation.
       constexpr float kDeviation = 104.51f;
       const auto sum = static_cast<int>((bits >> 8) + (bits & 0xFF)) - 255;
@@ -35,12 +39,6 @@ float ValueOf(const SynthTensor& tensor, uint32_t bits) {
     case SynthFill::kSigned: {
       const float size =
           tensor.spread * (0.75f + static_cast<float>(bits & 0x7FFF) / 32767.0f * 0.5f);
-      return (bits & 0x8000) != 0 ? -size : size;
-    }
-    case SynthFill::kSkewed: {
-      const uint32_t place = bits & 0x7FFF;
-      const float share = static_cast<float>(place) / 32767.0f;
-      const float size = tensor.spread * (place < 4 ? 3.0f : 0.75f + share * 0.5f);
       return (bits & 0x8000) != 0 ? -size : size;
     }
     default:
@@ -62,10 +60,12 @@ const std::vector<uint16_t>& SynthFiller::TableOf(const SynthTensor& tensor) {
       made_for_.middle == tensor.middle && made_for_.spread == tensor.spread) {
     return table_;
   }
-  table_.resize(size_t{1} << 16);
-  for (uint32_t bits = 0; bits < table_.size(); ++bits) {
-    const float value = ValueOf(tensor, bits);
-    table_[bits] = tensor.dtype == DType::kF16 ? FloatToHalf(value) : FloatToBf16(value);
+  SynthTensor upright = tensor;
+  upright.middle = 0;
+  table_.resize(tensor.fill == SynthFill::kLeaning ? 2 * kPatterns : kPatterns);
+  for (uint32_t i = 0; i < table_.size(); ++i) {
+    const float value = ValueOf(i < kPatterns ? tensor : upright, i % kPatterns);
+    table_[i] = tensor.dtype == DType::kF16 ? FloatToHalf(value) : FloatToBf16(value);
   }
   made_for_ = tensor;
   return table_;
@@ -81,22 +81,36 @@ void SynthFiller::Fill(const SynthTensor& tensor, uint64_t offset, std::span<std
   }
   const uint64_t key = SplitMix64(seed_ ^ HashName(tensor.name)).Next();
   SplitMix64 random(key + offset / kStep * kIncrement);
-  const uint16_t* table = tensor.fill == SynthFill::kWords ? nullptr : TableOf(tensor).data();
+  const uint16_t* const first = tensor.fill == SynthFill::kWords ? nullptr : TableOf(tensor).data();
+  const uint16_t* table = first;
+  const bool leaning = tensor.fill == SynthFill::kLeaning;
+  uint64_t row_bytes = 0;
+  if (leaning) {
+    CHECK(tensor.shape.size() == 2 && tensor.word < kUprightEvery);
+    row_bytes = static_cast<uint64_t>(tensor.shape[1]) * sizeof(uint16_t);
+    CHECK(row_bytes > 0 && row_bytes % kStep == 0);
+  }
+  uint64_t row_end = 0;  // offset at which the next row begins
   std::byte* place = out.data();
-  for (size_t left = out.size(); left > 0;) {
+  for (uint64_t at = offset; at < offset + out.size();) {
+    if (leaning && at >= row_end) {
+      const uint64_t row = at / row_bytes;
+      table = row % kUprightEvery == tensor.word ? first + kPatterns : first;
+      row_end = (row + 1) * row_bytes;
+    }
     uint64_t word = random.Next();
     if (table != nullptr) {
       word = uint64_t{table[word & 0xFFFF]} | uint64_t{table[word >> 16 & 0xFFFF]} << 16 |
              uint64_t{table[word >> 32 & 0xFFFF]} << 32 | uint64_t{table[word >> 48]} << 48;
     }
-    const size_t count = std::min<size_t>(left, kStep);
+    const size_t count = std::min<size_t>(offset + out.size() - at, kStep);
     if (count == kStep) {
       std::memcpy(place, &word, kStep);
     } else {
       std::memcpy(place, &word, count);
     }
     place += count;
-    left -= count;
+    at += count;
   }
 }
 

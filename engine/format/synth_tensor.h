@@ -20,12 +20,13 @@ enum class SynthFill {
   kBell,      // middle + spread * a roughly normal value of unit variance
   kUniform,   // uniform in [middle - spread, middle + spread]
   kSigned,    // either sign, magnitudes uniform in [0.75, 1.25] * spread
-  kSkewed,    // the same, one in 8192 three times as large: a few outputs stand out
+  kLeaning,   // kBell in rows, of which every fourth, from row `word` on, has no middle
   kConstant,  // middle
   kMarker,    // one 32-bit word
 };
 
-// kBell, kUniform, kSigned, kSkewed and kConstant are of BF16 or F16.
+// kBell, kUniform, kSigned, kLeaning and kConstant are of BF16 or F16; kLeaning has two extents,
+// the second a multiple of 4.
 struct SynthTensor {
   std::string name;
   DType dtype = DType::kU8;
@@ -49,7 +50,7 @@ class SynthFiller {
   void Fill(const SynthTensor& tensor, uint64_t offset, std::span<std::byte> out);
 
  private:
-  // What each 16 random bits become.
+  // What each 16 random bits become; with kLeaning followed by the same without the middle.
   const std::vector<uint16_t>& TableOf(const SynthTensor& tensor);
 
   uint64_t seed_;

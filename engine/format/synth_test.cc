@@ -63,18 +63,18 @@ TEST(SynthTensor, SeedAndNameDecide) {
 TEST(SynthTensor, BytesArePinned) {
   Sha256 hash;
   for (const SynthFill fill : {SynthFill::kWords, SynthFill::kBell, SynthFill::kUniform,
-                               SynthFill::kSigned, SynthFill::kSkewed, SynthFill::kConstant}) {
+                               SynthFill::kSigned, SynthFill::kLeaning, SynthFill::kConstant}) {
     for (const DType dtype : {DType::kF16, DType::kBF16}) {
       hash.Update(Whole({.name = "pinned",
                          .dtype = dtype,
-                         .shape = {999},
+                         .shape = {37, 28},
                          .fill = fill,
                          .middle = 0.25f,
                          .spread = 0.5f},
                         77));
     }
   }
-  EXPECT_EQ(Hex(hash.Finish()), "465ad47495b4b10591e69fe65bb3b82591b0b20b2f72b9f9808addeb442730a0");
+  EXPECT_EQ(Hex(hash.Finish()), "319b82301f2018b2f2d1bb64c55bacb24715dc3a5e3bd5268cffebd842382950");
 }
 
 TEST(SynthTensor, ValuesHaveTheStatedSpread) {
@@ -102,6 +102,52 @@ TEST(SynthTensor, ValuesHaveTheStatedSpread) {
     negative += value < 0 ? 1 : 0;
   }
   EXPECT_NEAR(negative, 5000, 300);
+}
+
+// Three rows in four lean by the middle, one does not, whichever part of the tensor is asked for.
+TEST(SynthTensor, EveryFourthRowOfALeaningTensorStandsUpright) {
+  constexpr int64_t kRows = 41, kCols = 60;
+  const SynthTensor tensor{.name = "x",
+                           .dtype = DType::kBF16,
+                           .shape = {kRows, kCols},
+                           .fill = SynthFill::kLeaning,
+                           .middle = 16,
+                           .spread = 1,
+                           .word = 3};
+  const std::vector<float> values = Values(tensor);
+  for (int64_t row = 0; row < kRows; ++row) {
+    double sum = 0;
+    for (int64_t c = 0; c < kCols; ++c) sum += values[static_cast<size_t>(row * kCols + c)];
+    EXPECT_NEAR(sum / kCols, row % 4 == 3 ? 0 : 16, 0.7) << row;
+  }
+  const std::vector<std::byte> whole = Whole(tensor, 9);
+  SynthFiller filler(9);
+  for (const uint64_t offset : {0, 112, 120, 128, 352, 360, 368, 480}) {
+    for (const uint64_t count : {8, 16, 1000}) {
+      std::vector<std::byte> part(count);
+      filler.Fill(tensor, offset, part);
+      EXPECT_EQ(std::memcmp(part.data(), whole.data() + offset, count), 0) << offset;
+    }
+  }
+}
+
+// A drafter guesses from the mask's row: one that does not lean sees none of the likely ids.
+TEST(SynthModel, TheMasksRowLeansWhateverTheVocabulary) {
+  for (int64_t vocab = 256; vocab < 264; ++vocab) {
+    SynthGeometry geometry = SynthGeometries()[0];
+    geometry.layers = 2;
+    geometry.vocab = vocab;
+    const auto model = MakeSynthModel({.geometry = geometry});
+    ASSERT_TRUE(model.has_value());
+    const SynthTensor* table = model->Find("model.language_model.embed_tokens.weight");
+    ASSERT_NE(table, nullptr);
+    EXPECT_EQ(table->fill, SynthFill::kLeaning);
+    EXPECT_NE(static_cast<uint64_t>(SynthMaskId(vocab)) % 4, table->word) << vocab;
+    const auto drafter = MakeSynthDrafter(geometry, SynthDrafterWeights::kBf16);
+    ASSERT_TRUE(drafter.has_value());
+    const std::string mask = "\"mask_token_id\": " + std::to_string(SynthMaskId(vocab));
+    EXPECT_NE(drafter->config.find(mask), std::string::npos) << vocab;
+  }
 }
 
 TEST(SynthModel, WidthsAverageToWhatIsAskedFor) {
