@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -275,6 +276,15 @@ TEST(DrafterConfig, FitsItsTargetOrSaysEachThingThatDoesNot) {
   EXPECT_NE(errors[0].message.find("256"), std::string::npos);
   ASSERT_FALSE(CheckDrafterFits(config, other).has_value());
   EXPECT_EQ(CheckDrafterFits(config, other).error().where.pointer, "/hidden_size");
+}
+
+TEST(DrafterConfig, GoesOnAfterAFault) {
+  DrafterWriter writer;
+  writer.Set("/hidden_act", "\"gelu\"");
+  writer.Set("/rope_theta", "0");
+  writer.Set("/sliding_window", "-1");
+  const auto reading = ReadDrafterConfig(*ParseJson(writer.config(), "c"), "c");
+  EXPECT_EQ(reading.faults.size(), 3u);
 }
 
 }  // namespace

@@ -258,5 +258,29 @@ TEST(DrafterInventory, ATruncatedFileOrNoFileIsRefused) {
   EXPECT_EQ(nowhere.error().code, Code::kNotFound);
 }
 
+TEST(DrafterInventory, ListsEveryFaultWhenAskedTo) {
+  DrafterWriter writer;
+  writer.Remove("norm.weight");
+  writer.Tensor("hidden_norm.weight").dtype = DType::kI16;
+  writer.Tensor("fc.weight").dtype = DType::kI16;
+  writer.Add({.name = "x.weight", .dtype = DType::kF16, .shape = {2}});
+  ASSERT_TRUE(writer.Write(Folder()).has_value());
+  const auto checkpoint = DrafterCheckpoint::Open(Folder());
+  ASSERT_TRUE(checkpoint.has_value());
+  TensorFaults all;
+  const auto inventory = TakeDrafterInventory({.config = checkpoint->config(),
+                                               .quantization = checkpoint->quantization(),
+                                               .tensors = checkpoint->tensors(),
+                                               .folder = checkpoint->folder()},
+                                              &all);
+  ASSERT_TRUE(inventory.has_value());
+  ASSERT_EQ(all.faults.size(), 2u);
+  EXPECT_EQ(all.faults[0].where.tensor, "fc.weight");
+  EXPECT_EQ(all.faults[1].where.tensor, "hidden_norm.weight");
+  EXPECT_EQ(all.missing, std::vector<std::string>{"norm.weight"});
+  ASSERT_EQ(all.unknown.size(), 1u);
+  EXPECT_EQ(all.unknown[0]->name, "x.weight");
+}
+
 }  // namespace
 }  // namespace hallmark

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "conformance/harness/paths.h"
 
 namespace hallmark {
@@ -60,6 +62,35 @@ TEST(Inventory, GivesEachRoleItsTensor) {
   EXPECT_EQ(std::get<AttentionTensors>(attention.mixer).q_gate.out_features, 2048);
   EXPECT_EQ(std::get<AttentionTensors>(attention.mixer).o.in_features, 1024);
   EXPECT_TRUE(std::get<Exl3Group>(attention.up.weights).input_packed);
+}
+
+TEST(Inventory, ListsEveryFaultWhenAskedTo) {
+  const auto checkpoint = Checkpoint::Open(GoldenPath("models/scribe-11m-exl3"));
+  ASSERT_TRUE(checkpoint.has_value());
+  std::vector<TensorView> tensors(checkpoint->tensors().begin(), checkpoint->tensors().end());
+  const std::string at = "model.language_model.";
+  const auto find = [&tensors](const std::string& name) {
+    return std::find_if(tensors.begin(), tensors.end(),
+                        [&](const TensorView& tensor) { return tensor.name == name; });
+  };
+  find(at + "norm.weight")->shape = {255};
+  find(at + "layers.0.mlp.down_proj.trellis")->dtype = DType::kU16;
+  tensors.erase(find(at + "layers.0.linear_attn.A_log"));
+  find("lm_head.trellis")->name = "lm_head.trelliss";  // sorted as before
+  TensorFaults all;
+  const auto inventory = TakeInventory({.config = checkpoint->config(),
+                                        .quantization = checkpoint->quantization(),
+                                        .tensors = tensors,
+                                        .folder = checkpoint->folder()},
+                                       &all);
+  ASSERT_TRUE(inventory.has_value());
+  ASSERT_EQ(all.faults.size(), 3u);
+  EXPECT_EQ(all.faults[0].where.tensor, at + "layers.0.mlp.down_proj.trellis");
+  EXPECT_EQ(all.faults[1].where.tensor, at + "norm.weight");
+  EXPECT_EQ(all.faults[2].where.tensor, "lm_head.trelliss");
+  EXPECT_EQ(all.missing, std::vector<std::string>{at + "layers.0.linear_attn.A_log"});
+  EXPECT_TRUE(all.unknown.empty());
+  EXPECT_GT(inventory->used_tensors, 200);
 }
 
 }  // namespace

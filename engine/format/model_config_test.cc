@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace hallmark {
 namespace {
@@ -134,6 +136,40 @@ TEST(ModelConfig, RefusesATextKeyThatOnlyTheRootStates) {
   const auto config = Parse(root);
   ASSERT_FALSE(config.has_value());
   EXPECT_EQ(config.error().where.pointer, "/layer_types");
+}
+
+std::vector<std::string> PointersOf(const std::vector<Error>& faults) {
+  std::vector<std::string> pointers;
+  for (const Error& fault : faults) pointers.push_back(fault.where.pointer);
+  return pointers;
+}
+
+TEST(ModelConfig, GoesOnAfterAFaultAndLeavesOutWhatFollowsFromIt) {
+  Json root = Published();
+  Json& text = root["text_config"];
+  text["hidden_act"] = "gelu";
+  text["attention_bias"] = 1;
+  text["head_dim"] = "256";  // the rotary width rests on it
+  text["rope_parameters"]["rope_theta"] = 0;
+  text["num_key_value_heads"] = 0;  // so does the ratio of heads on this
+  text["rms_norm_eps"] = -1;
+  const ModelConfigReading reading = ReadModelConfig(root, "config.json");
+  EXPECT_EQ(
+      PointersOf(reading.faults),
+      (std::vector<std::string>{"/text_config/hidden_act", "/text_config/attention_bias",
+                                "/text_config/rms_norm_eps", "/text_config/num_key_value_heads",
+                                "/text_config/head_dim"}));
+  EXPECT_FALSE(reading.sizes);
+  EXPECT_EQ(Parse(root).error().where.pointer, "/text_config/hidden_act");
+}
+
+TEST(ModelConfig, SaysThatSizesAreKnownInSpiteOfOtherFaults) {
+  Json root = Published();
+  root["text_config"]["rope_parameters"]["rope_theta"] = 0;
+  const ModelConfigReading reading = ReadModelConfig(root, "config.json");
+  EXPECT_EQ(reading.faults.size(), 1u);
+  EXPECT_TRUE(reading.sizes);
+  EXPECT_EQ(reading.config.hidden, 5120);
 }
 
 }  // namespace

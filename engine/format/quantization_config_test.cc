@@ -79,5 +79,28 @@ TEST(QuantizationConfig, StorageIsHeldAgainstTheTensors) {
   EXPECT_EQ(CheckStorage(*config, std::span(&trellis, 1)).error().code, Code::kMismatch);
 }
 
+TEST(QuantizationConfig, KeepsTheGoodPartsBesideEveryFault) {
+  const Json value = Json::parse(R"({"quant_method": "exl3", "bits": 9, "head_bits": 9,
+    "codebook": "mul2", "tensor_storage": {"p": {"bits_per_weight": 9}, "q": {}}})");
+  const QuantizationReading reading = ReadQuantizationConfig(value, "c.json", "/q");
+  ASSERT_EQ(reading.faults.size(), 4u);
+  EXPECT_EQ(reading.faults[0].where.pointer, "/q/bits");
+  EXPECT_EQ(reading.faults[1].where.pointer, "/q/head_bits");
+  EXPECT_EQ(reading.faults[2].where.pointer, "/q/codebook");
+  EXPECT_EQ(reading.faults[3].where.pointer, "/q/tensor_storage/p/bits_per_weight");
+  ASSERT_EQ(reading.config.storage.size(), 1u);
+  EXPECT_EQ(reading.config.storage[0].key, "q");
+}
+
+TEST(QuantizationConfig, ListsEveryDisagreementAndEveryFaultOfStorage) {
+  const auto a = Parse(R"({"quant_method": "exl3", "bits": 3, "head_bits": 6})");
+  const auto b = Parse(R"({"quant_method": "exl3", "bits": 4, "head_bits": 8, "tensor_storage": {
+    "p": {"stored_tensors": {"p.suh": {"shape": [1], "dtype": "torch.float16"},
+                             "p.svh": {"shape": [1], "dtype": "torch.float16"}}}}})");
+  ASSERT_TRUE(a.has_value() && b.has_value());
+  EXPECT_EQ(Disagreements(*a, *b).size(), 2u);
+  EXPECT_EQ(StorageFaults(*b, {}).size(), 2u);
+}
+
 }  // namespace
 }  // namespace hallmark

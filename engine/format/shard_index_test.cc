@@ -38,5 +38,16 @@ TEST(ShardIndex, RefusesNamesThatLeaveTheFolder) {
   }
 }
 
+TEST(ShardIndex, KeepsTheGoodEntriesBesideEveryFault) {
+  const Json document = Json::parse(R"({"metadata": {"total_size": -1},
+    "weight_map": {"a": "../m.safetensors", "b": "m.safetensors", "c": 2}})");
+  const ShardIndexReading reading = ReadShardIndex(document, "index.json");
+  ASSERT_EQ(reading.faults.size(), 3u);
+  EXPECT_EQ(reading.faults[0].where.pointer, "/metadata/total_size");
+  EXPECT_EQ(reading.faults[1].where.pointer, "/weight_map/a");
+  EXPECT_EQ(reading.faults[2].where.pointer, "/weight_map/c");
+  EXPECT_EQ(reading.index.Files(), std::vector<std::string>{"m.safetensors"});
+}
+
 }  // namespace
 }  // namespace hallmark
