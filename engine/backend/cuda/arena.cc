@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/backend/cuda/arena.h"
 
-#include <iterator>
-#include <limits>
+#include <algorithm>
 #include <string>
 
 #include "engine/base/check.h"
@@ -10,9 +9,9 @@
 namespace hallmark {
 namespace {
 
-size_t Aligned(size_t bytes) {
-  return (bytes + DeviceArena::kAlignment - 1) / DeviceArena::kAlignment * DeviceArena::kAlignment;
-}
+constexpr uint64_t kMostBytes = uint64_t{1} << 60;
+
+uint64_t Address(const void* memory) { return reinterpret_cast<uintptr_t>(memory); }
 
 }  // namespace
 
@@ -20,70 +19,62 @@ DeviceArena::~DeviceArena() { CHECK(bytes_used_ == 0 && slabs_.empty()); }
 
 Result<Buffer> DeviceArena::Allocate(size_t bytes) {
   if (bytes == 0) return Buffer();
-  if (bytes > std::numeric_limits<size_t>::max() - kAlignment) {
+  if (bytes >= kMostBytes) {
     return Fail(Code::kResource, "no device memory for " + std::to_string(bytes) + " bytes");
   }
-  const size_t taken = Aligned(bytes);
-  void* data = nullptr;
-  if (taken <= kSmallBytes) {
-    data = TRY(TakeSmall(taken));
-  } else {
-    data = TRY(stream_.Allocate(taken));
-    bytes_held_ += taken;
+  TRY(stream_.Usable());  // a graph would go on using what its work let go
+  std::optional<uint64_t> address = slabs_.Take(bytes);
+  if (!address) {
+    TRY(AddSlab(bytes));
+    address = slabs_.Take(bytes);
   }
   bytes_used_ += bytes;
-  return Buffer(data, bytes, this, &Release);
+  return Buffer(reinterpret_cast<void*>(static_cast<uintptr_t>(*address)), bytes, this, &Release);
 }
 
 void DeviceArena::Release(void* owner, void* data, size_t bytes) {
   DeviceArena& arena = *static_cast<DeviceArena*>(owner);
-  const size_t taken = Aligned(bytes);
   arena.bytes_used_ -= bytes;
-  if (taken <= kSmallBytes) {
-    arena.GiveSmall(static_cast<std::byte*>(data), taken);
-    return;
-  }
-  arena.bytes_held_ -= taken;
-  arena.stream_.Retire(data);
+  const auto slab = arena.slabs_.Give(Address(data), bytes);
+  if (!slab) return;
+  arena.retired_bytes_ = arena.RetiredBytes() + slab->bytes;
+  arena.retired_generation_ = arena.stream_.generation();
+  arena.stream_.Retire(reinterpret_cast<void*>(static_cast<uintptr_t>(slab->address)));
 }
 
-Result<std::byte*> DeviceArena::TakeSmall(size_t bytes) {
-  for (auto& [base, slab] : slabs_) {
-    for (auto range = slab.free.begin(); range != slab.free.end(); ++range) {
-      const auto [start, size] = *range;
-      if (size < bytes) continue;
-      slab.free.erase(range);
-      if (size > bytes) slab.free.emplace(start + bytes, size - bytes);
-      return start;
-    }
-  }
-  std::byte* base = static_cast<std::byte*>(TRY(stream_.Allocate(kSlabBytes)));
-  bytes_held_ += kSlabBytes;
-  slabs_[base].free.emplace(base + bytes, kSlabBytes - bytes);
-  return base;
+uint64_t DeviceArena::RetiredBytes() const {
+  return stream_.generation() == retired_generation_ ? retired_bytes_ : 0;
 }
 
-void DeviceArena::GiveSmall(std::byte* data, size_t bytes) {
-  const auto entry = std::prev(slabs_.upper_bound(data));
-  auto& free = entry->second.free;
-  auto range = free.emplace(data, bytes).first;
-  const auto next = std::next(range);
-  if (next != free.end() && range->first + range->second == next->first) {
-    range->second += next->second;
-    free.erase(next);
-  }
-  if (range != free.begin()) {
-    const auto before = std::prev(range);
-    if (before->first + before->second == range->first) {
-      before->second += range->second;
-      free.erase(range);
-      range = before;
+// For a block of `bytes`.
+Status DeviceArena::AddSlab(uint64_t bytes) {
+  for (uint64_t blocks = slabs_.BlocksPerSlab(bytes);; blocks /= 2) {
+    const uint64_t slab = SlabMap::SlabFor(bytes, blocks);
+    const auto memory = TakeSlab(slab);
+    if (memory.has_value()) {
+      slabs_.AddSlab(Address(*memory), slab);
+      return {};
     }
+    if (memory.error().code != Code::kResource || blocks == 1) return Fail(memory.error());
   }
-  if (range->second < kSlabBytes) return;
-  bytes_held_ -= kSlabBytes;
-  stream_.Retire(static_cast<void*>(entry->first));
-  slabs_.erase(entry);
+}
+
+Result<void*> DeviceArena::TakeSlab(uint64_t bytes) {
+  if (limit_ == 0) return stream_.Allocate(bytes);
+  if (bytes_held() + bytes > limit_) {
+    return Fail(Code::kResource, std::to_string(limit_) + " bytes of device memory are allowed, " +
+                                     std::to_string(bytes_held()) + " are taken: expected room " +
+                                     "for " + std::to_string(bytes) + " more");
+  }
+  // Not even for a moment more than the limit.
+  if (bytes_held() + RetiredBytes() + bytes > limit_) TRY(stream_.Synchronize());
+  return stream_.Allocate(bytes);
+}
+
+Result<uint64_t> DeviceArena::FreeBytes() {
+  uint64_t free = TRY(stream_.device().FreeBytes());
+  if (limit_ > 0) free = std::min(free, limit_ - std::min<uint64_t>(limit_, bytes_held()));
+  return free + slabs_.free_bytes();
 }
 
 }  // namespace hallmark

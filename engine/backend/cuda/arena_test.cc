@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Clause: failure-isolation
 #include "engine/backend/cuda/arena.h"
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <vector>
 
 #include "engine/backend/cuda/fake_cuda.h"
@@ -10,6 +12,8 @@
 
 namespace hallmark {
 namespace {
+
+constexpr size_t kMiB = size_t{1} << 20;
 
 class DeviceArenaTest : public testing::Test, protected FakeCuda {
  protected:
@@ -30,8 +34,8 @@ TEST_F(DeviceArenaTest, BlocksAreAlignedApartAndCounted) {
       buffers.pop_back();
       continue;
     }
-    // Mostly small, some beyond a slab's blocks.
-    const size_t size = 1 + (word >> 8) % (word % 16 == 1 ? 2 * DeviceArena::kSmallBytes : 5000);
+    // Mostly small, some of about a slab.
+    const size_t size = 1 + (word >> 8) % (word % 64 == 1 ? 3 * kMiB : 5000);
     auto buffer = arena.Allocate(size);
     ASSERT_TRUE(buffer.has_value());
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % DeviceArena::kAlignment, 0u);
@@ -39,6 +43,7 @@ TEST_F(DeviceArenaTest, BlocksAreAlignedApartAndCounted) {
     buffers.push_back(std::move(*buffer));
     ASSERT_EQ(arena.bytes_used(), used + bytes);
     ASSERT_EQ(arena.bytes_held(), device_.device_bytes());
+    ASSERT_EQ(arena.bytes_held() % SlabMap::kPageBytes, 0u);
   }
   std::map<const std::byte*, size_t> ranges;
   for (const Buffer& buffer : buffers) {
@@ -56,10 +61,24 @@ TEST_F(DeviceArenaTest, GivesEverySlabBack) {
   const size_t before = device_.device_bytes();
   {
     std::vector<Buffer> buffers;
-    for (int i = 0; i < 100; ++i) buffers.push_back(*arena.Allocate(DeviceArena::kSmallBytes));
-    EXPECT_GE(device_.device_bytes(), before + 90 * DeviceArena::kSmallBytes);
+    for (int i = 0; i < 100; ++i) buffers.push_back(*arena.Allocate(kMiB / 4));
+    EXPECT_GE(device_.device_bytes(), before + 23 * kMiB);
+    EXPECT_LE(device_.device_bytes(), before + 28 * kMiB);
+    EXPECT_LE(Count(CudaCallKind::kAllocate), 13);  // a slab of eight blocks at the least
   }
   EXPECT_EQ(device_.device_bytes(), before);
+  EXPECT_EQ(Count(CudaCallKind::kAllocate), Count(CudaCallKind::kFree));
+}
+
+TEST_F(DeviceArenaTest, ABlockThatWasGivenBackIsHandedOutAgain) {
+  DeviceArena& arena = Open().arena();
+  const Buffer left = *arena.Allocate(1000);
+  std::optional<Buffer> middle = *arena.Allocate(1000);
+  const Buffer right = *arena.Allocate(1000);
+  const void* place = middle->data();
+  middle.reset();
+  EXPECT_EQ(arena.Allocate(1000)->data(), place);
+  EXPECT_EQ(Count(CudaCallKind::kAllocate) + Count(CudaCallKind::kFree), 0);
 }
 
 TEST_F(DeviceArenaTest, NoBytesAreNoMemoryAndTooManyAreRefused) {
@@ -69,14 +88,14 @@ TEST_F(DeviceArenaTest, NoBytesAreNoMemoryAndTooManyAreRefused) {
   EXPECT_EQ(none->data(), nullptr);
   EXPECT_EQ(arena.Allocate(SIZE_MAX).error().code, Code::kResource);
   device_.allocations_left = 0;
-  EXPECT_EQ(arena.Allocate(size_t{1} << 20).error().code, Code::kResource);
+  EXPECT_EQ(arena.Allocate(3 * kMiB).error().code, Code::kResource);
 }
 
 // A launch in flight may still read the buffer.
 TEST_F(DeviceArenaTest, AFreedBufferOutlivesLaunchesInFlight) {
   CudaExecution& execution = Open();
   {
-    const Buffer buffer = *execution.arena().Allocate(size_t{1} << 20);
+    const Buffer buffer = *execution.arena().Allocate(2 * kMiB);
     ASSERT_TRUE(
         execution.Launch("LaunchReader", [](cudaStream_t) { return cudaSuccess; }).has_value());
   }
@@ -84,6 +103,59 @@ TEST_F(DeviceArenaTest, AFreedBufferOutlivesLaunchesInFlight) {
   ASSERT_TRUE(execution.Finish().has_value());
   EXPECT_EQ(Count(CudaCallKind::kFree), 1);
   EXPECT_EQ(device_.faults(), std::vector<std::string>{});
+}
+
+// Near the end of a device's memory there is no room for many blocks at once.
+TEST_F(DeviceArenaTest, ASlabThatCannotBeHadIsAskedForSmaller) {
+  DeviceArena& arena = Open().arena();
+  const Buffer large = *arena.Allocate(512 * kMiB);
+  const size_t before = device_.device_bytes();
+  for (const uint64_t room : {64, 32, 20, 8, 4}) {
+    device_.memory_limit = before + room * kMiB;
+    const auto block = arena.Allocate(3 * kMiB);
+    ASSERT_TRUE(block.has_value()) << room;
+    EXPECT_LE(device_.device_bytes(), device_.memory_limit);
+    EXPECT_GE(2 * (device_.device_bytes() - before), (room - 4) * kMiB);
+  }
+  device_.memory_limit = before + 2 * kMiB;
+  const int64_t calls = Count(CudaCallKind::kAllocate);
+  EXPECT_EQ(arena.Allocate(3 * kMiB).error().code, Code::kResource);
+  EXPECT_LE(Count(CudaCallKind::kAllocate) - calls, 6);
+  EXPECT_TRUE(arena.Allocate(kMiB).has_value());
+}
+
+TEST_F(DeviceArenaTest, ALimitIsKeptAndUsedUp) {
+  CudaExecution& execution = Open();
+  DeviceArena& arena = execution.arena();
+  arena.set_limit(22 * kMiB);  // two are taken
+  std::vector<Buffer> buffers;
+  for (int i = 0; i < 2; ++i) buffers.push_back(*arena.Allocate(8 * kMiB));
+  EXPECT_EQ(*arena.FreeBytes(),
+            22 * kMiB - 16 * kMiB - SlabMap::BlockBytes(arena.bytes_used() - 16 * kMiB));
+  EXPECT_EQ(arena.Allocate(8 * kMiB).error().code, Code::kResource);
+  buffers.push_back(*arena.Allocate(4 * kMiB));
+  EXPECT_EQ(arena.bytes_held(), 22 * kMiB);
+  EXPECT_EQ(arena.Allocate(2 * kMiB).error().code, Code::kResource);
+  // What is let go while it is in flight counts until the device is past it.
+  ASSERT_TRUE(
+      execution.Launch("LaunchReader", [](cudaStream_t) { return cudaSuccess; }).has_value());
+  buffers.clear();
+  EXPECT_EQ(device_.device_bytes(), 22 * kMiB);
+  device_.memory_limit = 22 * kMiB;
+  const int64_t refused = Count(CudaCallKind::kAllocate);
+  EXPECT_TRUE(arena.Allocate(20 * kMiB).has_value());
+  EXPECT_EQ(Count(CudaCallKind::kAllocate) - refused, 1);
+}
+
+// Work that is recorded must not take memory that it lets go again: the graph would go on using it.
+TEST_F(DeviceArenaTest, NothingIsTakenWhileWorkIsRecorded) {
+  CudaExecution& execution = Open();
+  const auto graph = execution.stream().Record([&]() -> Status {
+    TRY(execution.arena().Allocate(256));
+    return {};
+  });
+  ASSERT_FALSE(graph.has_value());
+  EXPECT_EQ(graph.error().code, Code::kInternal);
 }
 
 }  // namespace

@@ -47,6 +47,15 @@ Status FakeCudaDevice::Begin(CudaCall call) {
   return {};
 }
 
+bool FakeCudaDevice::AllocationFails() {
+  if (allocations_left != 0) {
+    --allocations_left;
+    return false;
+  }
+  if (--allocations_short == 0) allocations_left = -1;
+  return true;
+}
+
 std::byte* FakeCudaDevice::TakeBlock(size_t bytes, bool mapped) {
   Block block{std::make_unique<std::byte[]>(bytes + kAlignment), bytes, mapped};
   const auto address = reinterpret_cast<uintptr_t>(block.memory.get());
@@ -102,7 +111,7 @@ Result<uint64_t> FakeCudaDevice::FreeBytes() {
 Result<void*> FakeCudaDevice::Allocate(size_t bytes) {
   ++allocations_;
   TRY(Begin({.kind = CudaCallKind::kAllocate, .bytes = bytes}));
-  if (allocations_left-- == 0 || device_bytes_ + bytes > memory_limit) {
+  if (AllocationFails() || device_bytes_ + bytes > memory_limit) {
     return Fail(Code::kResource, "no device memory, as planned");
   }
   std::byte* memory = TakeBlock(bytes, false);
@@ -113,7 +122,7 @@ Result<void*> FakeCudaDevice::Allocate(size_t bytes) {
 Result<MappedMemory> FakeCudaDevice::AllocateMapped(size_t bytes) {
   ++allocations_;
   TRY(Begin({.kind = CudaCallKind::kAllocateMapped, .bytes = bytes}));
-  if (allocations_left-- == 0) {
+  if (AllocationFails()) {
     return Fail(Code::kResource, "no page-locked memory, as planned");
   }
   std::byte* memory = TakeBlock(bytes, true);

@@ -58,6 +58,7 @@ class FakeCudaDevice : public CudaDevice {
   // Plans. Counted from now on, from 0; below 0: never.
   int64_t calls_left = -1;        // the call after this many fails: kDevice, nothing is done
   int64_t allocations_left = -1;  // the allocation after this many finds no memory, kResource
+  int64_t allocations_short = 1;  // and so many in all from there on
   int64_t launches_left = -1;     // the launch after this many loses the device, for good
   int64_t graphs_left = -1;       // the graph after this many finds no memory, kResource
   uint64_t memory_limit = uint64_t{1} << 40;  // device bytes that may be out
@@ -117,6 +118,7 @@ class FakeCudaDevice : public CudaDevice {
   // Records a call that may fail, and fails it if that is planned.
   Status Begin(CudaCall call);
   void Fault(const std::string& what) { faults_.push_back(what); }
+  bool AllocationFails();
   std::byte* TakeBlock(size_t bytes, bool mapped);
   void GiveBlock(std::byte* memory, bool mapped);
   // The live block that holds [memory, memory + bytes); null, with a fault, if there is none.

@@ -40,6 +40,8 @@ class CudaStream {
   Result<cudaGraphExec_t> Record(const std::function<Status()>& work);
   Status Replay(cudaGraphExec_t graph);
 
+  // The error that ended all work, or kInternal while work is recorded: then nothing is taken.
+  Status Usable() const;
   // Device memory; when there is none, once more after retired memory has gone back.
   Result<void*> Allocate(size_t bytes);
   Result<MappedMemory> AllocateMapped(size_t bytes);
@@ -59,8 +61,6 @@ class CudaStream {
   template <typename Call>
   Status Enqueue(Call call);
   Status Keep(Status status);
-  // Refuses what a graph cannot hold.
-  Status Usable() const;
   void ReleaseRetired();
 
   CudaDevice& device_;
