@@ -61,6 +61,7 @@ class EmbeddingTable {
   int64_t cols = 0;
 };
 
+class DeviceChecks;
 class DraftOps;
 
 // What there is to say of a backend's device, for receipts.
@@ -86,6 +87,9 @@ class Backend {
   // What drafters need beside the operations below (draft_ops.h); null where there is none. Lives
   // as long as the backend.
   virtual DraftOps* draft_ops() { return nullptr; }
+  // What a receipt looks at on a device (device_checks.h); null where the backend is the machine
+  // itself. Lives as long as the backend.
+  virtual DeviceChecks* device_checks() { return nullptr; }
 
   // Waits until all that was asked for is done, and tells what was wrong with it.
   virtual Status Finish() { return {}; }
@@ -155,6 +159,13 @@ class Backend {
 
   // out = x * rsqrt(mean(x^2) + eps) * (1 + weight), per row; weight [cols].
   virtual Status RmsNorm(ConstRows x, const float* weight, float eps, Rows out) = 0;
+
+  // x += y, then out = RmsNorm of x: the bits of Add and RmsNorm, in fewer launches where the
+  // backend can. The three do not overlap.
+  virtual Status AddRmsNorm(Rows x, ConstRows y, const float* weight, float eps, Rows out) {
+    TRY(Add(x, y));
+    return RmsNorm(x, weight, eps, out);
+  }
 
   // out = silu(gate) * up.
   virtual Status SwiGlu(ConstRows gate, ConstRows up, Rows out) = 0;

@@ -262,21 +262,26 @@ Status ForwardPass::RunLayers(std::span<const PassSlice> slices,
   const Rows hidden = Scratch(ScratchPart::kHidden, rows);
   const Rows normed = Scratch(ScratchPart::kNormed, rows);
   const Rows mixed = Scratch(ScratchPart::kMixed, rows);
+  const float eps = model_->config.eps;
   TRY(Tap(0, hidden, request, host_taps));
+  TRY(backend.RmsNorm(hidden, model_->layers[0].input_norm.floats(), eps, normed));
   for (size_t i = 0; i < model_->layers.size(); ++i) {
     const ModelLayer& layer = model_->layers[i];
-    TRY(backend.RmsNorm(hidden, layer.input_norm.floats(), model_->config.eps, normed));
     if (layer.kind == LayerKind::kAttention) {
       TRY(RunAttention(layer, i, slices, positions, rows));
     } else {
       TRY(RunDeltaNet(layer, i, slices, rows));
     }
     TRY(EndPhase());
-    TRY(backend.Add(hidden, mixed));
-    TRY(backend.RmsNorm(hidden, layer.post_norm.floats(), model_->config.eps, normed));
+    TRY(backend.AddRmsNorm(hidden, mixed, layer.post_norm.floats(), eps, normed));
     TRY(RunMlp(layer, rows));
     TRY(EndPhase());
-    TRY(backend.Add(hidden, mixed));
+    if (i + 1 < model_->layers.size()) {
+      const Buffer& next = model_->layers[i + 1].input_norm;
+      TRY(backend.AddRmsNorm(hidden, mixed, next.floats(), eps, normed));
+    } else {
+      TRY(backend.Add(hidden, mixed));
+    }
     TRY(Tap(static_cast<int>(i) + 1, hidden, request, host_taps));
   }
   return {};

@@ -8,135 +8,142 @@ namespace hallmark {
 namespace {
 
 constexpr int kTerms = static_cast<int>(kAffineTerms);
-constexpr int kLaneTerms = kTerms / kGroupLanes;
+constexpr int kColumns = kWarpLanes;  // of a block of threads, one a lane
 
 // An integer below 2^23 as a float, exactly: it is the low bits of 2^23 + value.
 __device__ __forceinline__ float SmallFloat(uint32_t value) {
   return std::bit_cast<float>(0x4B000000u | value) - 0x1p23f;
 }
 
-// v[t] <- element lane + 16 t of a group of 64: bits 4 (lane % 8) of word lane / 8 + 2 t.
-__device__ __forceinline__ void UnpackLane(const uint32_t* words, int lane,
-                                           float (&v)[kLaneTerms]) {
-  const uint4 low = reinterpret_cast<const uint4*>(words)[0];
-  const uint4 high = reinterpret_cast<const uint4*>(words)[1];
-  const bool odd = lane >= 8;
-  const int shift = lane % 8 * 4;
-  v[0] = SmallFloat((odd ? low.y : low.x) >> shift & 15u);
-  v[1] = SmallFloat((odd ? low.w : low.z) >> shift & 15u);
-  v[2] = SmallFloat((odd ? high.y : high.x) >> shift & 15u);
-  v[3] = SmallFloat((odd ? high.w : high.z) >> shift & 15u);
+// Inputs of one group of 64: element j + 16 t is component t of [row][j], so that one load has all
+// the terms of a partial.
+template <int kRows>
+using StagedInputs = const float4 (&)[kRows][kGroupLanes];
+
+// The sum of row lane / 4 (of the last row, past it), in the order of a BlockedSum; 4 lanes a row.
+// Partials begin with their first term instead of zero: that could make a sum -0 for +0, and what
+// is added to an output begun at +0 may be either.
+template <int kRows>
+__device__ __forceinline__ float InputSum(StagedInputs<kRows> x, int lane) {
+  const int row = min(lane / 4, kRows - 1);
+  const int first = lane % 4;
+  const auto partial = [&](int j) {
+    const float4 v = x[row][j];
+    return ((v.x + v.y) + v.z) + v.w;
+  };
+  float sum = (partial(first) + partial(first + 8)) + (partial(first + 4) + partial(first + 12));
+  sum += __shfl_xor_sync(kWholeWarp, sum, 2);
+  sum += __shfl_xor_sync(kWholeWarp, sum, 1);
+  return sum;
 }
 
-// As PlainLinearKernel, by groups of 64 inputs in place of blocks of 128. A slice leaves dots, and
-// once a row the sum of the inputs; the owner of an output scales and adds.
+// out[r] <- the dot product of row r and a column's 64 elements, in the same order.
+template <int kRows>
+__device__ __forceinline__ void Dots(StagedInputs<kRows> x, uint4 low, uint4 high,
+                                     float (&out)[kRows]) {
+  const uint32_t even[4] = {low.x, low.z, high.x, high.z};  // elements 16 t .. 16 t + 7
+  const uint32_t odd[4] = {low.y, low.w, high.y, high.w};   // and the 8 after them
+  const auto partial = [&](int j, int row, const float(&q)[4]) {
+    const float4 v = x[row][j];
+    return ((v.x * q[0] + v.y * q[1]) + v.z * q[2]) + v.w * q[3];
+  };
+  float halves[2][kRows];
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    float quarters[2][kRows];
+#pragma unroll
+    for (int quarter = 0; quarter < 2; ++quarter) {
+      const int j = half + 2 * quarter;
+      float q[4][4];  // of partials j, j + 8, j + 4, j + 12
+#pragma unroll
+      for (int t = 0; t < 4; ++t) {
+        q[0][t] = SmallFloat(even[t] >> (4 * j) & 15u);
+        q[1][t] = SmallFloat(odd[t] >> (4 * j) & 15u);
+        q[2][t] = SmallFloat(even[t] >> (4 * j + 16) & 15u);
+        q[3][t] = SmallFloat(odd[t] >> (4 * j + 16) & 15u);
+      }
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        quarters[quarter][r] = (partial(j, r, q[0]) + partial(j + 8, r, q[1])) +
+                               (partial(j + 4, r, q[2]) + partial(j + 12, r, q[3]));
+      }
+    }
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) halves[half][r] = quarters[0][r] + quarters[1][r];
+  }
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) out[r] = halves[0][r] + halves[1][r];
+}
+
+// A block of threads owns kRows rows and 32 columns, a lane one column. In each round its warps
+// take one group of 64 inputs each and leave what it adds to every output; then the owner of an
+// output adds that in order of the groups.
 template <int kRows, int kSlices>
-__global__ void __launch_bounds__(kLinearThreads, 2)
+__global__ void __launch_bounds__(kWarpLanes* kSlices)
     AffineLinearKernel(const float* __restrict__ x, int64_t rows, int64_t k,
                        const uint32_t* __restrict__ words, const float* __restrict__ scales,
                        const float* __restrict__ biases, int64_t columns, float* __restrict__ y,
                        int64_t y_stride) {
-  constexpr int kColumnGroups = kLinearGroups / kSlices;
-  constexpr int kDots = kRows * kLinearColumns;
-  constexpr int kOutputs = kColumnGroups * kDots;
-  static_assert(kOutputs <= kLinearThreads);
-  __shared__ float dots[2][kSlices][kOutputs];
-  __shared__ float sums[2][kSlices][kRows];
-
-  const int lane = GroupLane();
-  const int slice = GroupIndex() / kColumnGroups;
-  const int group = GroupIndex() % kColumnGroups;
-  // The first column group of a slice sums its inputs; its warp does so together.
-  const bool warp_sums = group / 2 == 0;
+  static_assert(kRows <= kSlices);
+  __shared__ float4 staged[kSlices][kRows][kGroupLanes];
+  const int lane = static_cast<int>(threadIdx.x) % kWarpLanes;
+  const int slice = static_cast<int>(threadIdx.x) / kWarpLanes;
   const int64_t first_row = int64_t{1} * blockIdx.x * kRows;
-  const int64_t tile_column = int64_t{1} * blockIdx.y * kColumnGroups * kLinearColumns;
   // Rows and columns past the end read the last one; nobody stores their sums.
-  const float* in[kRows];
-#pragma unroll
-  for (int r = 0; r < kRows; ++r) in[r] = x + min(first_row + r, rows - 1) * k + lane;
-  const uint32_t* weights[kLinearColumns];
-#pragma unroll
-  for (int c = 0; c < kLinearColumns; ++c) {
-    weights[c] = words + min(tile_column + group * kLinearColumns + c, columns - 1) * (k / 8);
-  }
-
-  // Of the owner of an output.
-  const int own = static_cast<int>(threadIdx.x) % kDots;
-  const int own_row = own % kRows;
-  const int64_t own_column =
-      tile_column + static_cast<int>(threadIdx.x) / kDots * kLinearColumns + own / kRows;
+  const int64_t column = int64_t{1} * blockIdx.y * kColumns + lane;
+  const int64_t read = min(column, columns - 1);
   const int64_t groups = k / kTerms;
-  const int64_t own_factors = min(own_column, columns - 1) * groups;
+  const auto* weights = reinterpret_cast<const uint4*>(words + read * (k / 8));
+  scales += read * groups;
+  biases += read * groups;
 
-  float total = 0.0f;
-  int buffer = 0;
-  for (int64_t base = 0; base < groups; base += kSlices, buffer ^= 1) {
+  // What a slice adds, [row][column], takes the place of its inputs.
+  const auto added = [&](int of) { return reinterpret_cast<float*>(staged[of]); };
+  float total = 0.0f;  // of row slice, for slices that are one
+  for (int64_t base = 0; base < groups; base += kSlices) {
     // A slice past the end repeats the last group; nobody adds what it leaves.
     const int64_t at = min(base + slice, groups - 1);
-    float values[kRows][kLaneTerms];
+    const uint4 low = weights[2 * at];
+    const uint4 high = weights[2 * at + 1];
+    const float scale = scales[at];
+    const float bias = biases[at];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-#pragma unroll
-      for (int t = 0; t < kLaneTerms; ++t) values[r][t] = in[r][at * kTerms + t * kGroupLanes];
+      const float* in = x + min(first_row + r, rows - 1) * k + at * kTerms + lane;
+      auto* to = reinterpret_cast<float*>(&staged[slice][r][lane % kGroupLanes]);
+      to[lane / kGroupLanes] = in[0];
+      to[lane / kGroupLanes + 2] = in[kWarpLanes];
     }
-    float v[kDots];
+    __syncwarp();
+    const float sum = InputSum<kRows>(staged[slice], lane);
+    float dots[kRows];
+    Dots<kRows>(staged[slice], low, high, dots);
+    __syncwarp();  // nobody reads these inputs any more
 #pragma unroll
-    for (int c = 0; c < kLinearColumns; ++c) {
-      float q[kLaneTerms];
-      UnpackLane(weights[c] + at * (kTerms / 8), lane, q);
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        float partial = 0.0f;
-#pragma unroll
-        for (int t = 0; t < kLaneTerms; ++t) partial += values[r][t] * q[t];
-        v[c * kRows + r] = partial;
-      }
+    for (int r = 0; r < kRows; ++r) {
+      added(slice)[r * kColumns + lane] =
+          scale * dots[r] + bias * __shfl_sync(kWholeWarp, sum, 4 * r);
     }
-    FoldScattered<kDots>(v, lane);
-    if (HoldsFolded<kDots>(lane)) {
+    __syncthreads();
+    if (slice < kRows) {
 #pragma unroll
-      for (int i = 0; i < kFoldedPerLane<kDots>; ++i) {
-        dots[buffer][slice][group * kDots + FirstFolded<kDots>(lane) + i] = v[i];
-      }
-    }
-    if (warp_sums) {
-      float s[kRows];
-#pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        float partial = 0.0f;
-#pragma unroll
-        for (int t = 0; t < kLaneTerms; ++t) partial += values[r][t];
-        s[r] = partial;
-      }
-      FoldScattered<kRows>(s, lane);
-      if (group == 0 && HoldsFolded<kRows>(lane)) {
-        sums[buffer][slice][FirstFolded<kRows>(lane)] = s[0];
+      for (int s = 0; s < kSlices; ++s) {
+        if (base + s < groups) total += added(s)[threadIdx.x];
       }
     }
     __syncthreads();
-    if (threadIdx.x < kOutputs) {
-#pragma unroll
-      for (int s = 0; s < kSlices; ++s) {
-        if (base + s < groups) {
-          total += scales[own_factors + base + s] * dots[buffer][s][threadIdx.x] +
-                   biases[own_factors + base + s] * sums[buffer][s][own_row];
-        }
-      }
-    }
   }
-
-  const int64_t row = first_row + own_row;
-  if (threadIdx.x >= kOutputs || row >= rows || own_column >= columns) return;
-  y[row * y_stride + own_column] = total;
+  if (slice >= kRows || first_row + slice >= rows || column >= columns) return;
+  y[(first_row + slice) * y_stride + column] = total;
 }
 
 template <int kRows, int kSlices>
 cudaError_t LaunchTile(const float* x, int64_t rows, const AffineWeight& weight,
                        const LinearSpan& span, float* y, int64_t y_stride, cudaStream_t stream) {
   dim3 grid;
-  if (!LinearGrid(rows, kRows, span.count, kSlices, &grid)) return cudaErrorInvalidValue;
+  if (!LinearGrid(rows, kRows, span.count, kColumns, &grid)) return cudaErrorInvalidValue;
   const int64_t factors = span.first * (weight.k / kTerms);
-  AffineLinearKernel<kRows, kSlices><<<grid, kLinearThreads, 0, stream>>>(
+  AffineLinearKernel<kRows, kSlices><<<grid, kWarpLanes * kSlices, 0, stream>>>(
       x, rows, weight.k, weight.words + span.first * (weight.k / 8), weight.scales + factors,
       weight.biases + factors, span.count, y, y_stride);
   return cudaGetLastError();
@@ -168,9 +175,12 @@ cudaError_t LaunchAffineLinear(const float* x, int64_t rows, const AffineWeight&
   }
   if (rows == 0) return cudaSuccess;
   return ForEachSpan(spans, weight.n, [&](const LinearSpan& span, int64_t column) {
-    return LinearSlicesFor(span.count) == kLinearManySlices
-               ? LaunchRows<kLinearManySlices>(x, rows, weight, span, y + column, y_stride, stream)
-               : LaunchRows<kLinearFewSlices>(x, rows, weight, span, y + column, y_stride, stream);
+    constexpr int kSlices = 8;
+    constexpr int kSlicesOfFewColumns = 16;
+    return span.count <= kLinearFewColumns
+               ? LaunchRows<kSlicesOfFewColumns>(x, rows, weight, span, y + column, y_stride,
+                                                 stream)
+               : LaunchRows<kSlices>(x, rows, weight, span, y + column, y_stride, stream);
   });
 }
 

@@ -14,20 +14,33 @@ namespace hallmark {
 template <int kRows, int kColumns, int kTerms, typename X, typename W>
 __device__ __forceinline__ void BlockTile(int lane, int terms, const X& x, const W& w,
                                           float (&v)[kRows * kColumns]) {
+  constexpr int kSteps = kTerms / kGroupLanes;
+  // Few operands are all asked for before the first is used.
+  constexpr int kAhead = (kRows + kColumns) * kSteps <= 40 ? kSteps : 1;
 #pragma unroll
   for (float& sum : v) sum = 0.0f;
 #pragma unroll
-  for (int t = 0; t < kTerms / kGroupLanes; ++t) {
-    const int i = lane + t * kGroupLanes;
-    if (i < terms) {
-      float weights[kColumns];
+  for (int first = 0; first < kSteps; first += kAhead) {
+    float values[kAhead][kRows];
+    float weights[kAhead][kColumns];
 #pragma unroll
-      for (int c = 0; c < kColumns; ++c) weights[c] = w(c, i);
+    for (int t = 0; t < kAhead; ++t) {
+      const int i = lane + (first + t) * kGroupLanes;
+      if (i < terms) {
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        const float value = x(r, i);
+        for (int c = 0; c < kColumns; ++c) weights[t][c] = w(c, i);
 #pragma unroll
-        for (int c = 0; c < kColumns; ++c) v[c * kRows + r] += value * weights[c];
+        for (int r = 0; r < kRows; ++r) values[t][r] = x(r, i);
+      }
+    }
+#pragma unroll
+    for (int t = 0; t < kAhead; ++t) {
+      if (lane + (first + t) * kGroupLanes < terms) {
+#pragma unroll
+        for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+          for (int c = 0; c < kColumns; ++c) v[c * kRows + r] += values[t][r] * weights[t][c];
+        }
       }
     }
   }

@@ -24,16 +24,8 @@ constexpr int64_t LinearWidth(std::span<const LinearSpan> spans) {
   return width;
 }
 
-inline constexpr int kLinearThreads = 256;
-inline constexpr int kLinearGroups = kLinearThreads / 16;
-inline constexpr int kLinearColumns = 4;  // columns of a group
-inline constexpr int kLinearFewSlices = 4;
-inline constexpr int kLinearManySlices = 16;
-
-// Groups that share a column's blocks: many where there are few columns to fill a device with.
-constexpr int LinearSlicesFor(int64_t columns) {
-  return columns <= 2048 ? kLinearManySlices : kLinearFewSlices;
-}
+// Columns up to which more groups share a column's blocks, since they alone do not fill a device.
+inline constexpr int64_t kLinearFewColumns = 2048;
 // Rows that share one read of the weights.
 constexpr int LinearTileRowsFor(int64_t rows) {
   return rows >= 5 ? 8 : rows >= 3 ? 4 : rows == 2 ? 2 : 1;
@@ -41,8 +33,7 @@ constexpr int LinearTileRowsFor(int64_t rows) {
 
 // Row tiles and column tiles; tiles of one column range follow each other, so that they find its
 // weights in the cache. False if it is more than a grid can have.
-inline bool LinearGrid(int64_t rows, int tile_rows, int64_t columns, int slices, dim3* grid) {
-  const int64_t tile_columns = int64_t{1} * kLinearGroups / slices * kLinearColumns;
+inline bool LinearGrid(int64_t rows, int tile_rows, int64_t columns, int tile_columns, dim3* grid) {
   const int64_t column_tiles = (columns + tile_columns - 1) / tile_columns;
   const int64_t row_tiles = (rows + tile_rows - 1) / tile_rows;
   if (row_tiles > INT32_MAX || column_tiles > 65535) return false;
@@ -50,14 +41,17 @@ inline bool LinearGrid(int64_t rows, int tile_rows, int64_t columns, int slices,
   return true;
 }
 
+// A span of columns of a linear of n outputs.
+constexpr bool IsInside(const LinearSpan& span, int64_t n) {
+  return span.first >= 0 && span.count >= 0 && span.first + span.count <= n;
+}
+
 // run(span, column of y where it goes) for each span, in order; stops at an error. Spans name
 // columns of a linear of n outputs.
 template <typename Run>
 cudaError_t ForEachSpan(std::span<const LinearSpan> spans, int64_t n, const Run& run) {
   for (const LinearSpan& span : spans) {
-    if (span.first < 0 || span.count < 0 || span.first + span.count > n) {
-      return cudaErrorInvalidValue;
-    }
+    if (!IsInside(span, n)) return cudaErrorInvalidValue;
   }
   int64_t column = 0;
   for (const LinearSpan& span : spans) {

@@ -22,6 +22,12 @@ cudaError_t LaunchRmsNorm(const float* x, int64_t rows, int64_t cols, const floa
 cudaError_t LaunchPlainRmsNorm(const float* x, int64_t rows, int64_t cols, const float* weight,
                                float eps, float* out, cudaStream_t stream);
 
+// x += y, then out = (x * r) * (1 + weight) for the sum; x, y and out do not overlap. cols up to
+// kMostAddNormCols, which stay in registers.
+inline constexpr int64_t kMostAddNormCols = 8192;
+cudaError_t LaunchAddRmsNorm(float* x, const float* y, int64_t rows, int64_t cols,
+                             const float* weight, float eps, float* out, cudaStream_t stream);
+
 }  // namespace hallmark
 
 #endif  // HALLMARK_KERNELS_ROWS_NORM_H_

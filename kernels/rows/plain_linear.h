@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -27,8 +28,24 @@ struct PlainWeight {
   int64_t k = 0;
 };
 
+// Columns of one weight and where they go; row i of y begins y_stride floats after row i - 1.
+struct PlainPart {
+  const void* data = nullptr;   // [columns, k]
+  const float* bias = nullptr;  // [columns] or null
+  int64_t columns = 0;
+  float* y = nullptr;
+  int64_t y_stride = 0;
+};
+inline constexpr size_t kPlainMaxParts = 4;  // of a launch
+PlainPart PartOf(const PlainWeight& weight, const LinearSpan& span, float* y, int64_t y_stride);
+
+// Several parts of one input and one type, kPlainMaxParts a launch. x and y do not overlap.
+// cudaErrorInvalidValue for k < 1, a stride below a part's columns, or more than a million columns.
+cudaError_t LaunchPlainLinears(const float* x, int64_t rows, int64_t k, ElementType type,
+                               std::span<const PlainPart> parts, cudaStream_t stream);
+
 // y <- the columns that `spans` name, side by side, for x [rows, k]; row i of y begins y_stride
-// floats after row i - 1, and floats past the columns keep what they hold. One launch a span. x and
+// floats after row i - 1, and floats past the columns keep what they hold. x and
 // y do not overlap. cudaErrorInvalidValue for spans outside the weight, a stride below their width,
 // k < 1, or a span of more than a million columns.
 cudaError_t LaunchPlainLinear(const float* x, int64_t rows, const PlainWeight& weight,

@@ -11,6 +11,7 @@
 #include "engine/backend/cuda/cuda_table.h"
 #include "engine/backend/cuda/execution.h"
 #include "engine/backend/cuda/runtime_device.h"
+#include "engine/backend/device_checks.h"
 #include "engine/base/check.h"
 #include "engine/base/sha256.h"
 #include "kernels/exl3/fingerprint.h"
@@ -43,7 +44,7 @@ KvPlace PlaceOf(const KvPages& kv, const RowPosition& position) {
 
 int64_t Elements(ConstRows x) { return x.rows * x.cols; }
 
-class CudaBackend : public Backend {
+class CudaBackend : public Backend, private DeviceChecks {
  public:
   static Result<std::unique_ptr<Backend>> Create(std::unique_ptr<CudaDevice> owned,
                                                  CudaDevice& device,
@@ -66,6 +67,7 @@ class CudaBackend : public Backend {
   std::string tier() const override { return tier_; }
   std::optional<BackendDevice> device() const override { return device_; }
   DraftOps* draft_ops() override { return draft_ops_.get(); }
+  DeviceChecks* device_checks() override { return this; }
 
   Status Finish() override { return execution_->Finish(); }
   Status Repeatable(const WorkKey& key, const std::function<Status()>& work) override {
@@ -162,6 +164,13 @@ class CudaBackend : public Backend {
       return LaunchRmsNorm(x.data, x.rows, x.cols, weight, eps, out.data, stream);
     });
   }
+  Status AddRmsNorm(Rows x, ConstRows y, const float* weight, float eps, Rows out) override {
+    CHECK(y.cols == x.cols && out.cols == x.cols);
+    if (x.cols > kMostAddNormCols) return Backend::AddRmsNorm(x, y, weight, eps, out);
+    return execution_->Launch("LaunchAddRmsNorm", [&](cudaStream_t stream) {
+      return LaunchAddRmsNorm(x.data, y.data, x.rows, x.cols, weight, eps, out.data, stream);
+    });
+  }
   Status SwiGlu(ConstRows gate, ConstRows up, Rows out) override {
     return execution_->Launch("LaunchSwiGlu", [&](cudaStream_t stream) {
       return LaunchSwiGlu(gate.data, up.data, Elements(gate), out.data, stream);
@@ -239,6 +248,20 @@ class CudaBackend : public Backend {
  private:
   CudaBackend(std::unique_ptr<CudaDevice> owned, const CudaBackendOptions& options)
       : options_(options), owned_(std::move(owned)) {}
+
+  Result<std::unique_ptr<Backend>> MakeBeside(TablePlace tables) override {
+    return Create(nullptr, execution_->stream().device(),
+                  {.mapped_tables = tables == TablePlace::kMapped});
+  }
+  Result<SplitCounters> ReadSplitCounters() override {
+    const SplitWorkspace& split = execution_->split();
+    const Buffer& memory = split.counters();
+    SplitCounters counters{.values = std::vector<int32_t>(memory.bytes() / sizeof(int32_t)),
+                           .launches = split.launches(),
+                           .growths = split.growths()};
+    TRY(Download(counters.values.data(), memory.data(), memory.bytes()));
+    return counters;
+  }
 
   Result<std::string> Fingerprint() {
     std::vector<uint32_t> results(kFingerprintResults);

@@ -32,6 +32,23 @@ Result<std::unique_ptr<CudaLinear>> CudaLinear::Load(const LinearSource& source,
   return LoadPlainCudaLinear(source, execution);
 }
 
+Status CudaLinear::RunTogether(std::span<const CudaLinear* const> linears, ConstRows x,
+                               std::span<const Rows> y, CudaExecution& execution) {
+  CHECK(linears.size() == y.size());
+  if (x.rows == 0) return {};
+  while (!linears.empty()) {
+    size_t done = TRY(RunExl3Together(linears, x, y, execution));
+    if (done == 0) done = TRY(RunPlainTogether(linears, x, y, execution));
+    if (done == 0) {
+      TRY(linears[0]->Run(x, y[0], execution));
+      done = 1;
+    }
+    linears = linears.subspan(done);
+    y = y.subspan(done);
+  }
+  return {};
+}
+
 Result<Buffer> LoadStored(const TensorView& tensor, CudaExecution& execution) {
   Buffer buffer = TRY(AllocateFor(tensor, tensor.bytes.size(), execution));
   TRY(execution.staging().Send(buffer.data(), tensor.bytes.data(), tensor.bytes.size()));

@@ -27,14 +27,20 @@ class CudaLinear : public LinearWeight {
     const ColumnSpan all{0, out_features};
     return RunColumns(std::span(&all, 1), x, y, execution);
   }
-  // The same for several linears of one input, y[i] of linears[i]: EXL3 layers of one stored K
-  // share their launches. The bits are Run's.
+  // The same for several linears of one input, y[i] of linears[i]: neighbours that are EXL3 layers
+  // of one stored K, or plain ones of one type, share their launches. The bits are Run's.
   static Status RunTogether(std::span<const CudaLinear* const> linears, ConstRows x,
                             std::span<const Rows> y, CudaExecution& execution);
   // The same columns alone, side by side in y (DraftOps::LinearColumns).
   virtual Status RunColumns(std::span<const ColumnSpan> spans, ConstRows x, Rows y,
                             CudaExecution& execution) const = 0;
 };
+
+// The linears of one form that begin `linears`, in shared launches; how many those were.
+Result<size_t> RunExl3Together(std::span<const CudaLinear* const> linears, ConstRows x,
+                               std::span<const Rows> y, CudaExecution& execution);
+Result<size_t> RunPlainTogether(std::span<const CudaLinear* const> linears, ConstRows x,
+                                std::span<const Rows> y, CudaExecution& execution);
 
 // Loaders of one form each; Load chooses.
 Result<std::unique_ptr<CudaLinear>> LoadExl3CudaLinear(const LinearSource& source,

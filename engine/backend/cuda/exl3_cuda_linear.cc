@@ -162,28 +162,20 @@ class Exl3CudaLinear : public CudaLinear {
 
 }  // namespace
 
-Status CudaLinear::RunTogether(std::span<const CudaLinear* const> linears, ConstRows x,
+Result<size_t> RunExl3Together(std::span<const CudaLinear* const> linears, ConstRows x,
                                std::span<const Rows> y, CudaExecution& execution) {
-  CHECK(linears.size() == y.size());
-  const auto exl3 = [&](size_t i) { return dynamic_cast<const Exl3CudaLinear*>(linears[i]); };
-  for (size_t first = 0; first < linears.size();) {
-    std::vector<const Exl3CudaLinear*> group;
-    // A long prompt takes them one at a time: W_q has room for one.
-    while (x.rows > 0 && x.rows <= kExl3TileRows[std::size(kExl3TileRows) - 1] &&
-           first + group.size() < linears.size() && group.size() < kExl3MaxRotations) {
-      const Exl3CudaLinear* linear = exl3(first + group.size());
-      if (linear == nullptr || (!group.empty() && !linear->SharesInput(*group[0]))) break;
-      group.push_back(linear);
-    }
-    if (group.empty()) {
-      TRY(linears[first]->Run(x, y[first], execution));
-      ++first;
-    } else {
-      TRY(Exl3CudaLinear::RunGroup(group, x, y.subspan(first, group.size()), execution));
-      first += group.size();
-    }
+  std::vector<const Exl3CudaLinear*> group;
+  // A long prompt takes them one at a time: W_q has room for one.
+  if (x.rows > kExl3TileRows[std::size(kExl3TileRows) - 1]) return 0;
+  while (group.size() < std::min<size_t>(linears.size(), kExl3MaxRotations)) {
+    const auto* linear = dynamic_cast<const Exl3CudaLinear*>(linears[group.size()]);
+    if (linear == nullptr || (!group.empty() && !linear->SharesInput(*group[0]))) break;
+    group.push_back(linear);
   }
-  return {};
+  if (!group.empty()) {
+    TRY(Exl3CudaLinear::RunGroup(group, x, y.first(group.size()), execution));
+  }
+  return group.size();
 }
 
 Result<std::unique_ptr<CudaLinear>> LoadExl3CudaLinear(const LinearSource& source,

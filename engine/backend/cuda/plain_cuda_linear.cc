@@ -13,6 +13,21 @@ namespace {
 
 class PlainCudaLinear : public CudaLinear {
  public:
+  bool SharesLaunch(const PlainCudaLinear& other) const {
+    return weight_.k == other.weight_.k && weight_.type == other.weight_.type;
+  }
+  PlainPart Part(Rows y) const {
+    CHECK(y.cols == out_features);
+    return PartOf(weight_, {0, weight_.n}, y.data, y.cols);
+  }
+  static Status RunParts(const PlainCudaLinear& first, std::span<const PlainPart> parts,
+                         ConstRows x, CudaExecution& execution) {
+    CHECK(x.cols == first.in_features);
+    return execution.Launch("LaunchPlainLinears", [&](cudaStream_t stream) {
+      return LaunchPlainLinears(x.data, x.rows, first.weight_.k, first.weight_.type, parts, stream);
+    });
+  }
+
   static Result<std::unique_ptr<CudaLinear>> Load(const LinearSource& source,
                                                   CudaExecution& execution) {
     const PlainLinear& plain = std::get<PlainLinear>(source.weights);
@@ -53,6 +68,20 @@ class PlainCudaLinear : public CudaLinear {
 };
 
 }  // namespace
+
+Result<size_t> RunPlainTogether(std::span<const CudaLinear* const> linears, ConstRows x,
+                                std::span<const Rows> y, CudaExecution& execution) {
+  std::vector<PlainPart> parts;
+  const PlainCudaLinear* first = nullptr;
+  for (size_t i = 0; i < linears.size() && parts.size() < kPlainMaxParts; ++i) {
+    const auto* linear = dynamic_cast<const PlainCudaLinear*>(linears[i]);
+    if (linear == nullptr || (first != nullptr && !first->SharesLaunch(*linear))) break;
+    if (first == nullptr) first = linear;
+    parts.push_back(linear->Part(y[i]));
+  }
+  if (first != nullptr) TRY(PlainCudaLinear::RunParts(*first, parts, x, execution));
+  return parts.size();
+}
 
 Result<std::unique_ptr<CudaLinear>> LoadPlainCudaLinear(const LinearSource& source,
                                                         CudaExecution& execution) {

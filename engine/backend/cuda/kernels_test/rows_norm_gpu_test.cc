@@ -45,6 +45,31 @@ TEST(NormGpu, HasTheBitsOfTheDefinition) {
   ExpectNorms(1, 513 * 128, 3.0f);
 }
 
+TEST(NormGpu, TheSumOfTwoRowsHasTheBitsOfAddAndNorm) {
+  for (const int64_t rows : {1, 3, 8}) {
+    for (const int64_t cols :
+         {int64_t{1}, int64_t{100}, int64_t{129}, int64_t{5120}, kMostAddNormCols}) {
+      const std::vector<float> x = HardFloats(rows * cols, 11 * rows + cols, 3.0f);
+      const std::vector<float> y = HardFloats(rows * cols, 13 * rows + cols, 3.0f);
+      const std::vector<float> weight = RandomFloats(cols, 9);
+      std::vector<float> sum(x.size()), normed(x.size());
+      for (size_t i = 0; i < x.size(); ++i) sum[i] = x[i] + y[i];
+      for (int64_t row = 0; row < rows; ++row) {
+        RefRmsNorm(sum.data() + row * cols, weight.data(), cols, kEps, normed.data() + row * cols);
+      }
+      const DeviceArray<float> in(x), other(y), w(weight), out(x.size());
+      ASSERT_EQ(LaunchAddRmsNorm(in.data(), other.data(), rows, cols, w.data(), kEps, out.data(),
+                                 nullptr),
+                cudaSuccess);
+      ASSERT_EQ(BitDifference(sum, in.Download()), "") << rows << " rows of " << cols;
+      ASSERT_EQ(BitDifference(normed, out.Download()), "") << rows << " rows of " << cols;
+    }
+  }
+  EXPECT_EQ(
+      LaunchAddRmsNorm(nullptr, nullptr, 1, kMostAddNormCols + 1, nullptr, kEps, nullptr, nullptr),
+      cudaErrorInvalidValue);
+}
+
 TEST(NormGpu, LargeValuesOverflowAlike) {
   ExpectNorms(3, 5120, 1e30f);  // the sum of squares is infinite, the row zeros
   ExpectNorms(3, 200, 1e18f);
