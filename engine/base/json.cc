@@ -14,6 +14,7 @@ namespace {
 
 // Thrown from the parser callback and caught in ParseJson: nlohmann offers no other way to stop.
 struct Refusal {
+  Code code = Code::kMalformed;
   std::string message;
   std::string pointer;
 };
@@ -42,9 +43,14 @@ class DuplicateGuard {
       Level& level = open_.back();
       level.place = std::to_string(level.items++);
     }
+    if (event != Event::object_end && event != Event::array_end && ++values_ > kMaxJsonValues) {
+      throw Refusal{Code::kOutOfRange,
+                    "more than " + std::to_string(kMaxJsonValues) + " values and keys", Pointer()};
+    }
     if (starts) {
       if (depth >= kMaxJsonDepth) {
-        throw Refusal{"nested deeper than " + std::to_string(kMaxJsonDepth) + " levels", Pointer()};
+        throw Refusal{Code::kMalformed,
+                      "nested deeper than " + std::to_string(kMaxJsonDepth) + " levels", Pointer()};
       }
       open_.push_back({.array = event == Event::array_start});
     } else if (event == Event::object_end || event == Event::array_end) {
@@ -53,7 +59,8 @@ class DuplicateGuard {
       Level& level = open_.back();
       level.place = value.get<std::string>();
       if (!level.seen.insert(*level.place).second) {
-        throw Refusal{"the key \"" + *level.place + "\" appears twice", Pointer()};
+        throw Refusal{Code::kMalformed, "the key \"" + *level.place + "\" appears twice",
+                      Pointer()};
       }
     }
     return true;
@@ -74,19 +81,28 @@ class DuplicateGuard {
     return text;
   }
   std::vector<Level> open_;
+  size_t values_ = 0;
 };
 
 }  // namespace
 
 Result<Json> ParseJson(std::string_view text, const std::string& file) {
+  // The parser passes over a byte order mark, and takes a NUL between tokens for the text's end.
+  if (text.starts_with("\xef\xbb\xbf")) {
+    return Fail(Code::kMalformed, "the text begins with a byte order mark",
+                {.file = file, .byte = 0});
+  }
   try {
     DuplicateGuard guard;
-    return Json::parse(text.begin(), text.end(),
-                       [&guard](int depth, Json::parse_event_t event, Json& value) {
-                         return guard(depth, event, value);
-                       });
+    Json parsed = Json::parse(text.begin(), text.end(),
+                              [&guard](int depth, Json::parse_event_t event, Json& value) {
+                                return guard(depth, event, value);
+                              });
+    const size_t nul = text.find('\0');
+    if (nul == std::string_view::npos) return parsed;
+    return Fail(Code::kMalformed, "NUL is no JSON", {.file = file, .byte = nul});
   } catch (const Refusal& refusal) {
-    return Fail(Code::kMalformed, refusal.message, {.file = file, .pointer = refusal.pointer});
+    return Fail(refusal.code, refusal.message, {.file = file, .pointer = refusal.pointer});
   } catch (const Json::parse_error& error) {
     // The parser counts from one and points just past the offending byte.
     const uint64_t byte = error.byte > 0 ? error.byte - 1 : 0;
@@ -105,7 +121,9 @@ Result<Json> ReadJsonFile(const std::string& path, size_t max_bytes) {
                     std::to_string(max_bytes) + " are read",
                 {.file = path});
   }
-  return ParseJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  auto value = ParseJson({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  TRY(file.Intact());  // before a fault that zeros may have made
+  return value;
 }
 
 std::string CanonicalJson(const Json& value) { return value.dump(2) + "\n"; }

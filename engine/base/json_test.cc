@@ -49,6 +49,38 @@ TEST(ParseJson, RefusesInvalidUtf8AndEmptyText) {
   EXPECT_FALSE(ParseJson("", "x.json").has_value());
 }
 
+TEST(ParseJson, RefusesNulWhereverItStands) {
+  using std::string_literals::operator""s;
+  for (const auto& [text, byte] : {std::pair{"{}\0"s, 2},
+                                   {"{} \0 x"s, 3},
+                                   {"[1,\0 2]"s, 3},
+                                   {"\"a\0b\""s, 2},
+                                   {"\0{}"s, 0},
+                                   {"7\0"s, 1}}) {
+    const auto value = ParseJson(text, "x.json");
+    ASSERT_FALSE(value.has_value()) << byte;
+    EXPECT_EQ(value.error().code, Code::kMalformed);
+    EXPECT_EQ(value.error().where.byte, static_cast<uint64_t>(byte));
+  }
+}
+
+TEST(ParseJson, RefusesAByteOrderMark) {
+  const auto value = ParseJson("\xef\xbb\xbf{}", "x.json");
+  ASSERT_FALSE(value.has_value());
+  EXPECT_EQ(value.error().where.byte, 0u);
+}
+
+TEST(ParseJson, BoundsTheNumberOfValues) {
+  // The list itself is a value too.
+  std::string text = "[0";
+  for (size_t i = 2; i < kMaxJsonValues; ++i) text += ",0";
+  EXPECT_TRUE(ParseJson(text + "]", "x.json").has_value());
+  const auto value = ParseJson(text + ",0]", "x.json");
+  ASSERT_FALSE(value.has_value());
+  EXPECT_EQ(value.error().code, Code::kOutOfRange);
+  EXPECT_EQ(value.error().where.pointer, "/" + std::to_string(kMaxJsonValues - 1));
+}
+
 TEST(CanonicalJson, SortsKeysAndEndsWithANewline) {
   const auto value = ParseJson(R"({"b":1,"a":2})", "x.json");
   EXPECT_EQ(CanonicalJson(*value), "{\n  \"a\": 2,\n  \"b\": 1\n}\n");

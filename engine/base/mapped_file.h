@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // MappedFile: a read-only memory map of a regular file. Offsets inside need not be aligned; readers
 // memcpy values out and never cast pointers.
+//
+// A map can fail after it was made: the file shrinks, or its medium gives an error. The reader is
+// not killed, it sees zeros (map_registry.h). So whoever has read bytes asks Intact, or CheckIntact
+// of the bytes alone, before anything that follows from them is told.
 #ifndef HALLMARK_ENGINE_BASE_MAPPED_FILE_H_
 #define HALLMARK_ENGINE_BASE_MAPPED_FILE_H_
 
@@ -8,31 +12,40 @@
 #include <span>
 #include <string>
 
+#include "engine/base/map_registry.h"
 #include "engine/base/result.h"
 
 namespace hallmark {
 
 class MappedFile {
  public:
-  // Maps `path`. kNotFound if absent, kUnsupported if not a regular file (FIFO, directory, device),
-  // kIo otherwise. An empty file maps to an empty span.
+  // Maps `path`. kNotFound if absent, kUnsupported if not a regular file (FIFO, socket, directory,
+  // device), kIo otherwise. Links are followed. An empty file maps to an empty span.
   static Result<MappedFile> Open(const std::string& path);
 
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
+  std::span<const std::byte> bytes() const {
+    if (map_ == nullptr) return {};
+    return {reinterpret_cast<const std::byte*>(map_->begin.load()), map_->size()};
+  }
   const std::string& path() const { return path_; }
 
+  // kIo with the first byte known to be lost since Open. One system call.
+  Status Intact() const;
+
  private:
-  MappedFile(std::string path, const std::byte* data, size_t size)
-      : path_(std::move(path)), data_(data), size_(size) {}
+  MappedFile(std::string path, MapRecord* map) : path_(std::move(path)), map_(map) {}
 
   std::string path_;
-  const std::byte* data_ = nullptr;
-  size_t size_ = 0;
+  MapRecord* map_ = nullptr;  // null for an empty file
 };
+
+// The same for `bytes`, of whatever map; `path` names the file in errors. Bytes that lie in no map
+// are intact. One system call.
+Status CheckIntact(std::span<const std::byte> bytes, const std::string& path);
 
 // Whether the folder has an entry of this name. A link that leads nowhere is one: who would read
 // the file must be told, not served as if it were absent.

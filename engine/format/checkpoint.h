@@ -31,6 +31,9 @@ class Checkpoint {
   // From config.json and generation_config.json.
   const StopIds& stop_ids() const { return stop_ids_; }
 
+  // As CheckpointFolder's.
+  Status Intact() const { return folder_.Intact(); }
+
   // Every tensor of every shard, sorted by name. Views live as long as the checkpoint.
   std::span<const TensorView> tensors() const { return folder_.tensors(); }
   // Null when there is none.

@@ -196,7 +196,9 @@ Status CheckpointFolder::ReadWeights() {
 Status CheckpointFolder::MapShard(const std::string& name) {
   const std::string path = Join(path_, name);
   MappedFile file = TRY(MappedFile::Open(path));
-  SafetensorsTable table = TRY(ParseSafetensors(file.bytes(), path));
+  auto read = ParseSafetensors(file.bytes(), path);
+  TRY(file.Intact());  // before a fault that zeros may have made
+  SafetensorsTable table = TRY(std::move(read));
   shards_.push_back({name, path, file.bytes().size()});
   files_.push_back(shards_.back());
   tensors_.insert(tensors_.end(), std::make_move_iterator(table.tensors.begin()),
@@ -247,6 +249,11 @@ Status CheckpointFolder::ReadShards() {
                    [](const TensorView& a, const TensorView& b) { return a.name < b.name; });
   TRY(CheckHeldOnce(tensors_));
   return CheckAgainstIndex(index, path_, tensors_);
+}
+
+Status CheckpointFolder::Intact() const {
+  for (const MappedFile& file : maps_) TRY(file.Intact());
+  return {};
 }
 
 const TensorView* CheckpointFolder::Find(std::string_view name) const {

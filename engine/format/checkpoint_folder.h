@@ -55,6 +55,10 @@ class CheckpointFolder {
   // Maps every shard and fills tensors(). Once, after the documents.
   Status ReadWeights();
 
+  // kIo when a shard shrank or could not be read since it was mapped (mapped_file.h). For whoever
+  // has read data, before what follows from them is told.
+  Status Intact() const;
+
   // Every tensor of every shard, sorted by name. Views live as long as the folder.
   std::span<const TensorView> tensors() const { return tensors_; }
   // Null when there is none.

@@ -29,6 +29,8 @@ class DrafterCheckpoint {
   const std::string& folder() const { return folder_.path(); }
   const DrafterConfig& config() const { return config_; }
   const std::optional<QuantizationConfig>& quantization() const { return quantization_; }
+  // As CheckpointFolder's.
+  Status Intact() const { return folder_.Intact(); }
   // Sorted by name. Views live as long as the checkpoint.
   std::span<const TensorView> tensors() const { return folder_.tensors(); }
   std::span<const CheckpointFile> shards() const { return folder_.shards(); }

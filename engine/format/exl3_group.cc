@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/base/mapped_file.h"
 #include "engine/format/quantization_config.h"
 
 namespace hallmark {
@@ -98,6 +99,7 @@ Status CheckMarker(const TensorView& marker, uint32_t multiplier) {
   }
   uint32_t value = 0;
   std::memcpy(&value, marker.bytes.data(), sizeof(value));
+  TRY(CheckIntact(marker.bytes, marker.file));
   if (value == multiplier) return {};
   return Fail(Code::kUnsupported,
               "the codebook's multiplier is " + std::to_string(value) + "; " +
@@ -168,6 +170,7 @@ Status CheckFiniteBits(const TensorView& tensor, T exponent) {
     if (!IsNotFinite(bits, exponent)) continue;
     if (bad++ == 0) first = i;
   }
+  TRY(CheckIntact(tensor.bytes, tensor.file));
   if (bad == 0) return {};
   Locator where = tensor.where();
   where.byte = tensor.file_offset + first * sizeof(T);

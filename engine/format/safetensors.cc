@@ -201,8 +201,9 @@ Result<SafetensorsTable> ParseSafetensors(std::span<const std::byte> bytes,
 
 Result<SafetensorsFile> SafetensorsFile::Open(const std::string& path) {
   MappedFile file = TRY(MappedFile::Open(path));
-  SafetensorsTable table = TRY(ParseSafetensors(file.bytes(), path));
-  return SafetensorsFile(std::move(file), std::move(table));
+  auto table = ParseSafetensors(file.bytes(), path);
+  TRY(file.Intact());  // before a fault that zeros may have made
+  return SafetensorsFile(std::move(file), TRY(std::move(table)));
 }
 
 const TensorView* SafetensorsFile::Find(std::string_view name) const {

@@ -2,8 +2,8 @@
 // SafetensorsFile: one safetensors file, checked whole before anything is built from it, and its
 // tensors as views into the map. Not for writing, and not for what the tensors mean. As strict as
 // the reference reader, and stricter where that one is lax (repeated metadata keys, unknown
-// fields). Clauses: format-accept, format-reject. Refusing a header allocates less than the file's
-// own size plus 1 MB. Not aligned: see TensorView.
+// fields, shapes of more than 64 extents). Clauses: format-accept, format-reject. Refusing a header
+// allocates less than the file's own size plus 1 MB. Not aligned: see TensorView.
 #ifndef HALLMARK_ENGINE_FORMAT_SAFETENSORS_H_
 #define HALLMARK_ENGINE_FORMAT_SAFETENSORS_H_
 

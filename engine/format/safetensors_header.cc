@@ -156,8 +156,12 @@ class HeaderWalk {
       ++at_;
       return elements;
     }
-    for (;;) {
+    for (int rank = 1;; ++rank) {
       const uint64_t byte = FileByte(at_);
+      if (rank > kMaxRank) {
+        return RefuseAt(byte, "the shape has more than " + std::to_string(kMaxRank) + " extents",
+                        Code::kUnsupported);
+      }
       const uint64_t extent = TRY(Integer("shape"));
       if (extent > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
         return RefuseAt(byte, "the extent " + std::to_string(extent) + " does not fit 63 bits");

@@ -19,6 +19,9 @@ namespace hallmark {
 
 // The reference reader's cap on the header's length.
 inline constexpr uint64_t kMaxHeaderBytes = 100'000'000;
+// Extents of a shape. The format has no bound; no framework has tensors of more, and without one a
+// header could take eight times its own size.
+inline constexpr int kMaxRank = 64;
 // Bytes before the header: its length as a little-endian u64.
 inline constexpr uint64_t kHeaderPrefixBytes = 8;
 

@@ -32,6 +32,13 @@ std::string Record(const std::string& name, const std::string& dtype, const std:
          ",\"data_offsets\":" + offsets + "}";
 }
 
+// "1,1,...,1".
+std::string Ones(int count) {
+  std::string text = "1";
+  for (int i = 1; i < count; ++i) text += ",1";
+  return text;
+}
+
 TEST(SafetensorsReader, ReadsTensorsSortedByNameAtOddOffsets) {
   const std::string header =
       "{" + Record("b", "F16", "[2,1]", "[1,5]") + "," + Record("a", "U8", "[1]", "[0,1]") + "," +
@@ -128,6 +135,7 @@ TEST(SafetensorsReader, RefusesEachFaultWithItsPlace) {
        "a"},
       {"product overflow", R"({"a":{"shape":[4294967296,4294967296,0]}})", 0, Code::kMalformed, 34,
        "a"},
+      {"65 extents", "{\"a\":{\"shape\":[" + Ones(65) + "]}}", 0, Code::kUnsupported, 151, "a"},
       {"one offset", R"({"a":{"data_offsets":[0]}})", 0, Code::kMalformed, 32, "a"},
       {"three offsets", R"({"a":{"data_offsets":[0,0,0]}})", 0, Code::kMalformed, 34, "a"},
       {"negative offset", R"({"a":{"data_offsets":[-16,0]}})", 0, Code::kMalformed, 30, "a"},
@@ -163,6 +171,14 @@ TEST(SafetensorsReader, RefusesEachFaultWithItsPlace) {
     EXPECT_EQ(table.error().code, c.code) << c.what << ": " << table.error().ToString();
     EXPECT_TRUE(table.error().where == want) << c.what << ": " << table.error().ToString();
   }
+}
+
+TEST(SafetensorsReader, TakesShapesOfUpTo64Extents) {
+  const std::string record = Record("a", "U8", "[" + Ones(64) + "]", "[0,1]");
+  const std::string file = FileOf("{" + record + "}", 1);
+  const auto table = Parse(file);
+  ASSERT_TRUE(table.has_value()) << table.error().ToString();
+  EXPECT_EQ(table->tensors.front().shape.size(), 64u);
 }
 
 TEST(SafetensorsReader, RefusesHolesOverlapsAndTrailingBytes) {

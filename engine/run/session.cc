@@ -109,7 +109,7 @@ struct Session::Impl {
     const DrafterInventory tensors = TRY(TakeDrafterInventory(*drafter_checkpoint));
     TRY(CheckFiniteDrafter(tensors));
     drafter = TRY(Drafter::Load(tensors, config, *model, options.drafter_options));
-    return {};
+    return drafter_checkpoint->Intact();
   }
 };
 
@@ -154,7 +154,8 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
                             .max_pages = options.context / kKvPageTokens + part,
                             .poison = options.poison_pages};
   impl->target = TRY(ModelTarget::Create(*impl->model, impl->drafter.get(), pages, info));
-  TRY(impl->backend->Finish());  // uploads that failed fail here
+  TRY(impl->backend->Finish());     // uploads that failed fail here
+  TRY(impl->checkpoint->Intact());  // and weights that were lost while they were read
   TRY(impl->CheckRoom(pages));
   impl->scheduler =
       TRY(Scheduler::Create(*impl->target, impl->stop_ids,

@@ -51,7 +51,9 @@ Status CheckFolder(const Json& files, const std::string& folder, const std::stri
       findings.Add("folder-file-bytes", at + "/bytes", std::to_string(file.bytes().size()),
                    files[i]["bytes"].dump());
     } else {
-      findings.Equal("folder-file-digest", at + "/sha256", Sha256Hex(file.bytes()),
+      const std::string digest = Sha256Hex(file.bytes());
+      TRY(file.Intact());
+      findings.Equal("folder-file-digest", at + "/sha256", digest,
                      files[i]["sha256"].get<std::string>());
     }
   }

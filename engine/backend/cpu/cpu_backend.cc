@@ -16,6 +16,7 @@
 #include "engine/backend/cpu/ref/norm.h"
 #include "engine/backend/cpu/ref/pointwise.h"
 #include "engine/backend/cpu/widen.h"
+#include "engine/base/mapped_file.h"
 
 namespace hallmark {
 namespace {
@@ -106,7 +107,7 @@ class CpuBackend : public Backend {
       TRY(WidenToFloat(tensor, ids[i] * table.cols, table.cols,
                        out.data + static_cast<int64_t>(i) * out.cols));
     }
-    return {};
+    return CheckIntact(tensor.bytes, tensor.file);  // rows come straight from the file
   }
 
   Status Linear(const LinearWeight& weight, ConstRows x, Rows y) override {
