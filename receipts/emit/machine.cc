@@ -126,7 +126,9 @@ Result<FileDigest> BinaryDigest() {
                 {.file = "/proc/self/exe"});
   }
   const MappedFile file = TRY(MappedFile::Open(path.string()));
-  return FileDigest{"hallmark", file.bytes().size(), Sha256Hex(file.bytes())};
+  FileDigest digest{"hallmark", file.bytes().size(), Sha256Hex(file.bytes())};
+  TRY(file.Intact());
+  return digest;
 }
 
 std::string UtcNow() {

@@ -21,9 +21,11 @@ struct DiffFlags {
 Result<Json> CoreOf(const std::string& path) {
   const MappedFile file = TRY(MappedFile::Open(path));
   // By its whole path: two receipts that agree have one name.
-  return verify::ReadCore(
-      verify::BuiltInKnowledge(), path,
-      {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  auto core =
+      verify::ReadCore(verify::BuiltInKnowledge(), path,
+                       {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()});
+  TRY(file.Intact());
+  return core;
 }
 
 Result<int> Run(const DiffFlags& flags) {

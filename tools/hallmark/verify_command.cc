@@ -13,6 +13,7 @@
 #include "engine/base/mapped_file.h"
 #include "receipts/emit/atomic_file.h"
 #include "receipts/verify/calendar.h"
+#include "receipts/verify/document.h"
 #include "receipts/verify/key_file.h"
 #include "receipts/verify/verify.h"
 #include "tools/hallmark/command.h"
@@ -35,6 +36,12 @@ Result<std::string> ReadFlagFile(const std::string& path, const char* flag) {
     Error error = file.error();
     error.where.flag = flag;
     return Fail(std::move(error));
+  }
+  if (file->bytes().size() > verify::kMaxReceiptBytes) {
+    return Fail(Code::kOutOfRange,
+                "the file has " + std::to_string(file->bytes().size()) + " bytes, at most " +
+                    std::to_string(verify::kMaxReceiptBytes) + " are read",
+                {.file = path, .flag = flag});
   }
   return std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size());
 }
@@ -99,6 +106,8 @@ verify::ReceiptVerdict Judge(const std::string& path, const verify::VerifyOption
                                file->bytes().size());
   const std::string name = std::filesystem::path(path).filename().string();
   auto verdict = verify::VerifyReceipt(verify::BuiltInKnowledge(), name, bytes, options);
+  const Status intact = file->Intact();
+  if (!intact.has_value()) return verify::Unreadable(Utf8(path), intact.error().ToString());
   if (!verdict.has_value()) return verify::Unreadable(Utf8(path), verdict.error().ToString());
   verdict->file = Utf8(path);
   return *std::move(verdict);
