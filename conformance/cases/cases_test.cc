@@ -237,7 +237,7 @@ TEST(LevelCases, NamesAreDistinctAndCanBeListedWithoutASession) {
     EXPECT_EQ(ParseLevel(LevelName(level)), level);
   }
   EXPECT_EQ(ParseLevel("L4"), std::nullopt);
-  EXPECT_EQ(registry.Names().size(), 155u);
+  EXPECT_EQ(registry.Names().size(), 157u);
 }
 
 }  // namespace

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/cases/levels.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "conformance/cases/chunked_equals_whole.h"
 #include "conformance/cases/concurrent_equals_solo.h"
+#include "conformance/cases/counters_zero.h"
 #include "conformance/cases/decode_exact.h"
 #include "conformance/cases/drafted_equals_undrafted.h"
 #include "conformance/cases/format_cases.h"
+#include "conformance/cases/graph_equals_eager.h"
+#include "conformance/cases/mapped_equals_device.h"
 #include "conformance/cases/prompt_runs.h"
 #include "conformance/cases/resumed_equals_fresh.h"
 #include "conformance/cases/row_invariance.h"
 #include "conformance/cases/sampler_exact.h"
+#include "conformance/cases/scratch_clean.h"
 #include "conformance/cases/slice_equals_parent.h"
 #include "conformance/cases/text_exact.h"
 #include "conformance/cases/windows.h"
@@ -52,7 +57,8 @@ Status AddLevelCases(Level level, const CaseSubject& subject, CaseRegistry& regi
       // Both clauses look at the same runs of one prompt.
       auto runs = std::make_shared<PromptRuns>(subject);
       TRY(AddForwardRowCases(runs, registry));
-      return AddChunkedEqualsWholeCases(runs, registry);
+      TRY(AddChunkedEqualsWholeCases(runs, registry));
+      return AddScratchCleanCases(subject, registry);
     }
     case Level::kL3: {
       auto runs = std::make_shared<LaneRuns>(subject);
@@ -66,6 +72,20 @@ Status AddLevelCases(Level level, const CaseSubject& subject, CaseRegistry& regi
     }
   }
   return {};
+}
+
+Status AddBackendCases(Level level, std::string_view backend, const CaseSubject& subject,
+                       CaseRegistry& registry) {
+  if (std::ranges::find(kBackendsWithCases, backend) == std::end(kBackendsWithCases)) return {};
+  switch (level) {
+    case Level::kL1:
+      TRY(AddCountersZeroCases(subject, registry));
+      return AddMappedEqualsDeviceCases(subject, registry);
+    case Level::kL2:
+      return AddGraphEqualsEagerCases(subject, registry);
+    default:
+      return {};
+  }
 }
 
 }  // namespace hallmark

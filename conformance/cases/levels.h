@@ -23,6 +23,14 @@ std::optional<Level> ParseLevel(std::string_view name);
 // lacks the cases that need one, so it is no receipt's L3.
 Status AddLevelCases(Level level, const CaseSubject& subject, CaseRegistry& registry);
 
+// Backends that answer for more than results of operations: a receipt of one holds these cases
+// besides, a receipt of any other backend none of them.
+inline constexpr std::string_view kBackendsWithCases[] = {"cuda"};
+// Adds the cases of exactly this level that a receipt of `backend` alone holds: none for a backend
+// without any.
+Status AddBackendCases(Level level, std::string_view backend, const CaseSubject& subject,
+                       CaseRegistry& registry);
+
 }  // namespace hallmark
 
 #endif  // HALLMARK_CONFORMANCE_CASES_LEVELS_H_

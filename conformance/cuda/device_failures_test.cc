@@ -75,6 +75,7 @@ TEST_P(DeviceFailures, MemoryThatRunsOutLeavesNoByteBehind) {
   for (int64_t allocation = 0; allocation < allocations; ++allocation) {
     FakeCudaDevice device;
     device.allocations_left = allocation;
+    device.allocations_short = 1 << 20;
     {
       const auto session = Open(device);
       ASSERT_FALSE(session.has_value()) << "allocation " << allocation;

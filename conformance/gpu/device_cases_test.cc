@@ -37,7 +37,10 @@ constexpr const char* kParts[] = {"L0", "L1", "L2", "L3", "golden"};
 
 Status AddPart(const std::string& part, const DeviceSubject& names, const CaseSubject& subject,
                CaseRegistry& registry) {
-  if (const auto level = ParseLevel(part)) return AddLevelCases(*level, subject, registry);
+  if (const auto level = ParseLevel(part)) {
+    TRY(AddLevelCases(*level, subject, registry));
+    return AddBackendCases(*level, kSuiteDevice, subject, registry);
+  }
   TRY(AddModelGoldenCases(subject, names.model, registry));
   return AddDraftGoldenCases(subject, names.drafter, registry);
 }

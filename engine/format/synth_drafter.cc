@@ -15,7 +15,8 @@ constexpr int64_t kKernel = 2;
 constexpr int64_t kGroup = 16;
 constexpr int64_t kRank = 256;
 constexpr int64_t kTaps = 5;
-// Of a linear whose outputs join the residual stream: two a layer, in all as large as one input.
+// Of a linear whose outputs join the residual stream: two a layer, all of them about as large as
+// one id's random part.
 constexpr float kResidualGain = 0.316f;
 
 // Layers whose outputs are read; none after the last but one.

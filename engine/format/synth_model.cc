@@ -22,9 +22,9 @@ constexpr int kPlainHead = 16;
 constexpr int64_t kEndOfTurn = 248046;
 constexpr int64_t kMask = 248070;
 
-// How far embeddings lean, in units of their random part: what an id's own embedding and all layers
-// add turns the direction by a sixteenth or so.
-constexpr float kLean = 16.0f;
+// How far embeddings lean, in units of their random part: what is an id's own and what all layers
+// add turns the direction by a twentieth or so.
+constexpr float kLean = 24.0f;
 // Logits of this deviation: the best few ids are within e of each other and far above the rest.
 constexpr float kHeadGain = 4.0f;
 
@@ -132,8 +132,8 @@ class Builder {
     Group({{at + "out_proj", value, g_.hidden}}, ResidualGain());
   }
 
-  // Of a linear whose outputs join the residual stream: two a layer, in all as large as one input.
-  float ResidualGain() const { return 1 / Root(2 * g_.layers); }
+  // Of a linear whose outputs join the residual stream, two a layer.
+  float ResidualGain() const { return 0.5f / Root(2 * g_.layers); }
 
   void Group(const std::vector<Projection>& group, float gain = 1) {
     int64_t weights = 0;

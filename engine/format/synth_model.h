@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SynthModel: a checkpoint of a public geometry with random weights: every tensor by name, shape
 // and formula, and its config.json. For measuring and planning without a download; it has learned
-// nothing. Scales are such that a linear gives outputs as large as its inputs, and what layers add
-// to the residual stream is in all as large as one embedding's random part, so activations stay
-// finite through any number of layers and logits are neither flat nor one-hot.
+// nothing. Scales are such that a linear gives outputs as large as its inputs, and what all layers
+// add to the residual stream is no larger than one id's random part, so activations stay finite
+// through any number of layers and logits are neither flat nor one-hot.
 //
 // Drafts land by a trick. Three embedding rows in four lean the same way, far enough that a model
 // and its drafter, which share embedding and head, end on nearly the same direction and rank the

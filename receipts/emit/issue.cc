@@ -236,6 +236,7 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
   for (int i = 0; i <= static_cast<int>(request.level); ++i) {
     const Level level = static_cast<Level>(i);
     TRY(AddLevelCases(level, subject, registry));
+    TRY(AddBackendCases(level, session.backend_name(), subject, registry));
     core.must_pass[std::string(LevelName(level))] = MustPassDigest(level);
   }
   if (model != nullptr) TRY(AddModelGoldenCases(subject, model->name, registry));
@@ -250,7 +251,7 @@ Result<IssuedReceipt> IssueReceipt(Session& session, const ReceiptRequest& reque
     if (request.on_case) request.on_case(++index, total, name);
   });
   IssuedReceipt issued;
-  issued.verdict = Judge(request.level, digests.by_name, core.rows);
+  issued.verdict = Judge(request.level, session.backend_name(), digests.by_name, core.rows);
 
   const Json core_json = CoreJson(core);
   issued.core_digest = CoreDigest(core_json);

@@ -58,6 +58,14 @@ Result<MustPassList> ParseMustPass(std::string_view text, const std::string& fil
   list.level = *level;
   list.cases = TRY(ReadNames(json.contains("cases") ? json["cases"] : Json(),
                              {.file = file, .pointer = "/cases"}));
+  if (json.contains("backends")) {
+    const Locator where{.file = file, .pointer = "/backends"};
+    if (!json["backends"].is_object()) return Fail(Code::kMalformed, "expected an object", where);
+    for (const auto& [backend, names] : json["backends"].items()) {
+      list.backends[backend] =
+          TRY(ReadNames(names, {.file = file, .pointer = where.pointer + "/" + backend}));
+    }
+  }
   if (json.contains("golden_models")) {
     for (size_t i = 0; i < json["golden_models"].size(); ++i) {
       list.golden_models.push_back(
@@ -93,8 +101,8 @@ const GoldenModel* FindGoldenModel(const MustPassList& list,
   return nullptr;
 }
 
-Verdict Judge(Level level, const std::map<std::string, std::string>& digests,
-              std::span<const Row> rows) {
+Verdict Judge(Level level, const std::string& backend,
+              const std::map<std::string, std::string>& digests, std::span<const Row> rows) {
   std::set<std::string> present;
   std::vector<Outcome> outcomes;
   for (const Row& row : rows) {
@@ -110,6 +118,9 @@ Verdict Judge(Level level, const std::map<std::string, std::string>& digests,
   for (int below = 0; below <= static_cast<int>(level); ++below) {
     const MustPassList list = BuildMustPass(static_cast<Level>(below));
     need(list.cases);
+    if (const auto more = list.backends.find(backend); more != list.backends.end()) {
+      need(more->second);
+    }
     if (const GoldenModel* model = FindGoldenModel(list, digests)) need(model->cases);
   }
   if (!verdict.missing.empty()) outcomes.push_back(Outcome::kFail);

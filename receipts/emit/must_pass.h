@@ -31,6 +31,8 @@ struct GoldenModel {
 struct MustPassList {
   Level level = Level::kL0;
   std::vector<std::string> cases;  // "clause/case"
+  // Backend to the cases that its receipts hold besides, and no others.
+  std::map<std::string, std::vector<std::string>> backends;
   std::vector<GoldenModel> golden_models;
 };
 
@@ -50,9 +52,9 @@ struct Verdict {
   std::vector<std::string> missing;          // needed, and not among the rows
 };
 
-// Judges rows against the lists of `level` and every level below it.
-Verdict Judge(Level level, const std::map<std::string, std::string>& digests,
-              std::span<const Row> rows);
+// Judges rows of a backend against the lists of `level` and every level below it.
+Verdict Judge(Level level, const std::string& backend,
+              const std::map<std::string, std::string>& digests, std::span<const Row> rows);
 
 }  // namespace hallmark
 

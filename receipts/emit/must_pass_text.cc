@@ -20,6 +20,7 @@ Status AddFiles(const std::string& folder, const std::string& prefix, Json& file
   for (const char* file : kModelFiles) {
     const MappedFile map = TRY(MappedFile::Open(folder + "/" + file));
     files[prefix + file] = Sha256Hex(map.bytes());
+    TRY(map.Intact());
   }
   return {};
 }
@@ -51,6 +52,11 @@ Result<std::string> MustPassTextOf(Level level, const std::string& golden) {
   Json json = {{"schema", "urn:hallmark:schema:must-pass:v1"},
                {"level", LevelName(level)},
                {"cases", registry.Names()}};
+  for (const std::string_view backend : kBackendsWithCases) {
+    CaseRegistry more;
+    TRY(AddBackendCases(level, backend, {.golden = golden}, more));
+    if (!more.Names().empty()) json["backends"][std::string(backend)] = more.Names();
+  }
   if (level == Level::kL2) {
     json["golden_models"] = Json::array();
     for (const std::string_view name : GoldenModelNames()) {

@@ -180,8 +180,9 @@ class RowCheck {
 void CheckNames(const Knowledge& knowledge, const Receipt& receipt, Findings& findings) {
   std::set<std::string> known;
   for (int rank = 0; rank <= receipt.rank; ++rank) {
-    const LevelList& list = knowledge.levels[static_cast<size_t>(rank)];
-    known.insert(list.cases.begin(), list.cases.end());
+    const std::vector<std::string> cases =
+        knowledge.levels[static_cast<size_t>(rank)].CasesOf(receipt.backend);
+    known.insert(cases.begin(), cases.end());
   }
   for (const GoldenModel* model : receipt.golden) {
     known.insert(model->cases.begin(), model->cases.end());
@@ -193,7 +194,7 @@ void CheckNames(const Knowledge& knowledge, const Receipt& receipt, Findings& fi
                    ShownText(row.clause));
     } else if (!known.contains(row.name)) {
       findings.Add("row-unknown-case", row.pointer + "/case",
-                   "a case of level " + receipt.level + " for this checkpoint",
+                   "a case of level " + receipt.level + " for this checkpoint and backend",
                    ShownText(row.case_name));
     }
     if (i == 0) continue;

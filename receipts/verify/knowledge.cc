@@ -48,6 +48,9 @@ LevelList LevelListOf(const Json& json) {
   LevelList list{.name = json.at("level").get<std::string>(),
                  .sha256 = Sha256Hex(CanonicalJson(json)),
                  .cases = json.at("cases").get<std::vector<std::string>>()};
+  if (json.contains("backends")) {
+    list.backends = json["backends"].get<std::map<std::string, std::vector<std::string>>>();
+  }
   if (json.contains("golden_models")) {
     for (const Json& item : json["golden_models"]) {
       list.golden_models.push_back(
@@ -75,6 +78,7 @@ Status ReadLevels(const Reader& reader, Knowledge& knowledge) {
       return {};
     };
     TRY(learn(list.cases));
+    for (const auto& [backend, cases] : list.backends) TRY(learn(cases));
     for (const GoldenModel& model : list.golden_models) TRY(learn(model.cases));
   }
   return {};
@@ -213,6 +217,13 @@ Result<Knowledge> ReadAll(const Documents& documents) {
 }
 
 }  // namespace
+
+std::vector<std::string> LevelList::CasesOf(const std::string& backend) const {
+  std::vector<std::string> names = cases;
+  const auto more = backends.find(backend);
+  if (more != backends.end()) names.insert(names.end(), more->second.begin(), more->second.end());
+  return names;
+}
 
 std::optional<std::string> Knowledge::ArithmeticId(const std::string& backend,
                                                    const std::string& fingerprint) const {

@@ -33,7 +33,12 @@ struct LevelList {
   std::string name;
   std::string sha256;
   std::vector<std::string> cases;
+  // Backend to the cases that its receipts hold besides, and no others.
+  std::map<std::string, std::vector<std::string>> backends;
   std::vector<GoldenModel> golden_models;
+
+  // What every receipt of a backend holds, whatever its checkpoint.
+  std::vector<std::string> CasesOf(const std::string& backend) const;
 };
 
 struct GoldenFile {

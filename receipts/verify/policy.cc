@@ -33,10 +33,20 @@ Result<Policy> ParsePolicy(const Knowledge& knowledge, std::string_view text,
                   {.file = file, .pointer = Below("/must_pass", i)});
     }
   }
-  for (size_t i = 0; i < policy.clauses.size(); ++i) {
-    if (!knowledge.clauses.contains(policy.clauses[i])) {
-      return Fail(Code::kMalformed, "unknown clause " + policy.clauses[i],
-                  {.file = file, .pointer = Below("/clauses", i)});
+  const auto check = [&](const std::vector<std::string>& clauses, const std::string& at) -> Status {
+    for (size_t i = 0; i < clauses.size(); ++i) {
+      if (!knowledge.clauses.contains(clauses[i])) {
+        return Fail(Code::kMalformed, "unknown clause " + clauses[i],
+                    {.file = file, .pointer = Below(at, i)});
+      }
+    }
+    return {};
+  };
+  TRY(check(policy.clauses, "/clauses"));
+  if (json.contains("backends")) {
+    policy.backends = json["backends"].get<std::map<std::string, std::vector<std::string>>>();
+    for (const auto& [backend, clauses] : policy.backends) {
+      TRY(check(clauses, Below("/backends", backend)));
     }
   }
   return policy;

@@ -19,10 +19,12 @@ struct Knowledge;
 
 struct Policy {
   std::string name;
-  std::string sha256;                   // of its text
-  std::string level;                    // the level a receipt must reach
-  std::vector<std::string> must_pass;   // levels whose lists are demanded
-  std::vector<std::string> clauses;     // each needs at least one row that passed
+  std::string sha256;                  // of its text
+  std::string level;                   // the level a receipt must reach
+  std::vector<std::string> must_pass;  // levels whose lists are demanded
+  std::vector<std::string> clauses;    // each needs at least one row that passed
+  // Backend to the clauses that its receipts must show besides.
+  std::map<std::string, std::vector<std::string>> backends;
   std::vector<std::string> arithmetic;  // ids; a backend alone stands for this build's id of it
   std::set<std::string> kv;
   bool needs_drafter = false;

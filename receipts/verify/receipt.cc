@@ -67,7 +67,7 @@ Receipt ReadClaims(const Knowledge& knowledge, const Json& statement) {
   };
   for (int rank = 0; rank <= receipt.rank; ++rank) {
     const LevelList& list = knowledge.levels[static_cast<size_t>(rank)];
-    need(list.cases);
+    need(list.CasesOf(receipt.backend));
     if (const GoldenModel* model = FindGolden(list, receipt.files)) {
       need(model->cases);
       receipt.golden.push_back(model);

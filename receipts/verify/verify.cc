@@ -40,7 +40,8 @@ std::vector<std::string> Needed(const Knowledge& knowledge, const Receipt& recei
   std::vector<std::string> names;
   for (const std::string& level : levels) {
     const LevelList& list = knowledge.levels[static_cast<size_t>(knowledge.RankOf(level))];
-    names.insert(names.end(), list.cases.begin(), list.cases.end());
+    const std::vector<std::string> cases = list.CasesOf(receipt.backend);
+    names.insert(names.end(), cases.begin(), cases.end());
     for (const GoldenModel& model : list.golden_models) {
       if (std::find(receipt.golden.begin(), receipt.golden.end(), &model) != receipt.golden.end()) {
         names.insert(names.end(), model.cases.begin(), model.cases.end());
@@ -70,7 +71,11 @@ void CheckPolicy(const Knowledge& knowledge, const Policy& policy, const Receipt
   if (policy.needs_drafter && receipt.drafter.empty()) {
     findings.Add("policy-drafter", "/predicate/core/drafter", "a drafter", "nothing");
   }
-  for (const std::string& clause : policy.clauses) {
+  std::vector<std::string> clauses = policy.clauses;
+  if (const auto more = policy.backends.find(receipt.backend); more != policy.backends.end()) {
+    clauses.insert(clauses.end(), more->second.begin(), more->second.end());
+  }
+  for (const std::string& clause : clauses) {
     const bool shown = std::any_of(receipt.rows.begin(), receipt.rows.end(),
                                    [&](const ReceiptRow& row) { return row.clause == clause; });
     if (!shown) findings.Add("policy-clause", "/predicate/core/rows", "a row of " + clause, "none");

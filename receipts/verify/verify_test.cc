@@ -58,20 +58,52 @@ TEST(Verify, AReceiptOfACheckpointThatNobodyPublishedPasses) {
   EXPECT_EQ(verdict.level_reached, "L2");
 }
 
-// A GPU's id is that of the definition and of the fingerprint which the receipt itself states.
-TEST(Verify, AReceiptOfAGpuIsJudgedByItsDevicesFingerprint) {
-  const auto knowledge = ReadKnowledge(EmbeddedDocuments());
-  ASSERT_TRUE(knowledge.has_value());
+Json CudaRow(const std::string& name, Json counts) {
+  const size_t slash = name.find('/');
+  return {{"clause", name.substr(0, slash)},
+          {"case", name.substr(slash + 1)},
+          {"outcome", "pass"},
+          {"expected", kDigest},
+          {"actual", kDigest},
+          {"counts", std::move(counts)}};
+}
+
+// The same by a GPU of this fingerprint, with the rows that a GPU's receipt holds besides.
+EditedReceipt UnpublishedCuda(const std::string& fingerprint = kDigest) {
   EditedReceipt receipt = Unpublished();
   receipt.context()["engine"]["backend"] = "cuda";
   receipt.context()["engine"]["device"] = {{"name", "a GPU"},
                                            {"compute_capability", "9.0"},
                                            {"driver", "13.0"},
                                            {"runtime", "13.0"},
-                                           {"fingerprint", kDigest}};
-  receipt.core()["arithmetic"] = knowledge->ArithmeticId("cuda", kDigest).value();
+                                           {"fingerprint", fingerprint}};
+  receipt.core()["arithmetic"] = BuiltInKnowledge().ArithmeticId("cuda", fingerprint).value();
+  std::vector<Json> rows(receipt.rows().begin(), receipt.rows().end());
+  rows.push_back(
+      CudaRow("counters-zero/split-linears",
+              {{"counters", 36}, {"growths", 2}, {"split_launches", 8}, {"values", 90000}}));
+  rows.push_back(CudaRow("graph-equals-eager/rounds", {{"distinct_ids", 90},
+                                                       {"entropy_millinats", 4000},
+                                                       {"positions", 200},
+                                                       {"replays", 40},
+                                                       {"values", 200000}}));
+  rows.push_back(
+      CudaRow("mapped-equals-device/rows", {{"rows", 677}, {"tables", 3}, {"values", 173312}}));
+  const auto key = [](const Json& row) {
+    return std::pair(row["clause"].get<std::string>(), row["case"].get<std::string>());
+  };
+  std::sort(rows.begin(), rows.end(),
+            [&](const Json& a, const Json& b) { return key(a) < key(b); });
+  receipt.rows() = rows;
   receipt.SealAll();
+  return receipt;
+}
+
+// A GPU's id is that of the definition and of the fingerprint which the receipt itself states.
+TEST(Verify, AReceiptOfAGpuIsJudgedByItsDevicesFingerprint) {
+  EditedReceipt receipt = UnpublishedCuda();
   EXPECT_EQ(ReasonsOf(receipt.Verify()), std::vector<std::string>{});
+  EXPECT_EQ(receipt.Verify().level_reached, "L2");
   receipt.context()["engine"]["device"]["fingerprint"] = std::string(64, 'b');
   receipt.SealAll();
   const std::vector<std::string> reasons = ReasonsOf(receipt.Verify());
@@ -100,6 +132,99 @@ void ExpectDenied(EditedReceipt receipt, const Forgery& forgery) {
 
 std::string At(EditedReceipt& receipt, const std::string& name) {
   return std::string(kCore) + "/rows/" + std::to_string(&receipt.row(name) - &receipt.rows()[0]);
+}
+
+// What a GPU owes besides is owed by whoever names a GPU, and shown by nobody else.
+TEST(Verify, ARowThatOnlyAGpuHasCanBeNeitherDroppedNorDodged) {
+  EditedReceipt base = UnpublishedCuda();
+  const std::string counters = At(base, "counters-zero/split-linears");
+  const std::string graphs = At(base, "graph-equals-eager/rounds");
+  const std::string tables = At(base, "mapped-equals-device/rows");
+  std::vector<Forgery> forgeries = {
+      {"calls itself the CPU in the context",
+       [](EditedReceipt& r) { r.context()["engine"]["backend"] = "cpu"; },
+       "context-backend /predicate/context/engine/backend"},
+      {"calls its id one of the CPU",
+       [](EditedReceipt& r) {
+         std::string id = r.core()["arithmetic"].get<std::string>();
+         r.core()["arithmetic"] = "cpu" + id.substr(id.find('/'));
+         r.context()["engine"]["backend"] = "cpu";
+       },
+       "arithmetic-id /predicate/core/arithmetic"},
+      {"takes the CPU's id and keeps its device",
+       [](EditedReceipt& r) {
+         r.core()["arithmetic"] = BuiltInKnowledge().ArithmeticId("cpu", "").value();
+         r.context()["engine"]["backend"] = "cpu";
+       },
+       "context-device /predicate/context/engine"},
+      {"takes the CPU's id and keeps its rows",
+       [](EditedReceipt& r) {
+         r.core()["arithmetic"] = BuiltInKnowledge().ArithmeticId("cpu", "").value();
+         r.context()["engine"]["backend"] = "cpu";
+         r.context()["engine"].erase("device");
+       },
+       "row-unknown-case " + counters + "/case"},
+      {"takes a backend that nobody knows",
+       [](EditedReceipt& r) {
+         std::string id = r.core()["arithmetic"].get<std::string>();
+         r.core()["arithmetic"] = "cudb" + id.substr(id.find('/'));
+         r.context()["engine"]["backend"] = "cudb";
+         r.EraseRow("counters-zero/split-linears");
+       },
+       "policy-arithmetic /predicate/core/arithmetic"},
+      {"a counter that nobody read",
+       [](EditedReceipt& r) { r.row("counters-zero/split-linears")["counts"]["counters"] = 35; },
+       "row-count-low " + counters + "/counts/counters"},
+      {"counters that never grew",
+       [](EditedReceipt& r) { r.row("counters-zero/split-linears")["counts"]["growths"] = 1; },
+       "row-count-low " + counters + "/counts/growths"},
+      {"a linear that was not split",
+       [](EditedReceipt& r) {
+         r.row("counters-zero/split-linears")["counts"]["split_launches"] = 7;
+       },
+       "row-count-low " + counters + "/counts/split_launches"},
+      {"no round was replayed",
+       [](EditedReceipt& r) { r.row("graph-equals-eager/rounds")["counts"].erase("replays"); },
+       "row-count-missing " + graphs + "/counts/replays"},
+      {"few rounds were replayed",
+       [](EditedReceipt& r) { r.row("graph-equals-eager/rounds")["counts"]["replays"] = 39; },
+       "row-count-low " + graphs + "/counts/replays"},
+      {"one table of the three",
+       [](EditedReceipt& r) { r.row("mapped-equals-device/rows")["counts"]["tables"] = 1; },
+       "row-count-low " + tables + "/counts/tables"},
+      {"not supported, it says",
+       [](EditedReceipt& r) { r.row("mapped-equals-device/rows")["outcome"] = "notSupported"; },
+       "row-not-passed " + tables + "/outcome"}};
+  for (const char* name :
+       {"counters-zero/split-linears", "graph-equals-eager/rounds", "mapped-equals-device/rows"}) {
+    const std::string clause = std::string(name).substr(0, std::string(name).find('/'));
+    const auto drop = [name](EditedReceipt& r) { r.EraseRow(name); };
+    forgeries.push_back({name, drop, "row-missing /predicate/core/rows"});
+    forgeries.push_back({name, drop, "policy-clause /predicate/core/rows"});
+    forgeries.push_back({name, drop, "context-verdict /predicate/context/verdict/missing"});
+  }
+  for (const Forgery& forgery : forgeries) ExpectDenied(UnpublishedCuda(), forgery);
+}
+
+// A receipt of the CPU holds none of them, passed or not.
+TEST(Verify, AReceiptOfTheCpuHoldsNoRowOfAGpu) {
+  for (const char* outcome : {"pass", "notSupported"}) {
+    EditedReceipt receipt = Unpublished();
+    Json row = CudaRow("graph-equals-eager/rounds", {{"replays", 40}});
+    row["outcome"] = outcome;
+    std::vector<Json> rows(receipt.rows().begin(), receipt.rows().end());
+    const auto at = std::find_if(rows.begin(), rows.end(), [](const Json& r) {
+      return r["clause"].get<std::string>() > "graph-equals-eager";
+    });
+    const auto index = at - rows.begin();
+    rows.insert(at, row);
+    receipt.rows() = rows;
+    receipt.SealAll();
+    const std::vector<std::string> reasons = ReasonsOf(receipt.Verify());
+    const std::string reason =
+        "row-unknown-case /predicate/core/rows/" + std::to_string(index) + "/case";
+    EXPECT_NE(std::find(reasons.begin(), reasons.end(), reason), reasons.end()) << outcome;
+  }
 }
 
 TEST(Verify, ForgeriesOfAnUnpublishedReceiptAreDeniedByWhatTheyContradict) {

@@ -12,8 +12,9 @@ Result<Exl3Workspace> SplitWorkspace::Reserve(size_t partials_bytes, size_t coun
     // The call's own stream: any other would leave the first launch before the zeros.
     TRY(stream_.Fill(grown.data(), 0, grown.bytes()));
     counters_ = std::move(grown);
-    ++counter_moves_;
+    ++growths_;
   }
+  launches_ += counters > 0 ? 1 : 0;
   void* partials = TRY(partials_.Reserve(partials_bytes));
   return Exl3Workspace{static_cast<float*>(partials), static_cast<int32_t*>(counters_.data())};
 }

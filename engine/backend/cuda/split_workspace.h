@@ -22,16 +22,23 @@ class SplitWorkspace {
   SplitWorkspace(CudaStream& stream, DeviceArena& arena)
       : stream_(stream), arena_(arena), partials_(arena) {}
 
+  // For a launch that needs so many: none where no part of it is split.
   Result<Exl3Workspace> Reserve(size_t partials_bytes, size_t counters);
+
+  const Buffer& counters() const { return counters_; }
+  // Reservations with counters, and how often they came to lie in new memory.
+  int64_t launches() const { return launches_; }
+  int64_t growths() const { return growths_; }
   // How often its memory has become another.
-  int64_t moves() const { return counter_moves_ + partials_.moves(); }
+  int64_t moves() const { return growths_ + partials_.moves(); }
 
  private:
   CudaStream& stream_;
   DeviceArena& arena_;
   GrownBuffer partials_;
   Buffer counters_;
-  int64_t counter_moves_ = 0;
+  int64_t launches_ = 0;
+  int64_t growths_ = 0;
 };
 
 }  // namespace hallmark
