@@ -124,7 +124,8 @@ Result<DrafterInventory> TakeDrafterInventory(const DrafterSource& source, Tenso
   // With a linear missing, whether any is an EXL3 group is not known.
   if (all == nullptr || (all->faults.empty() && all->missing.empty())) {
     const Status stated = CheckExl3IsStated(Linears(inventory), source.quantization);
-    if (!stated.has_value()) TRY(sorter.Refuse(stated.error()));
+    if (all == nullptr) TRY(stated);
+    if (!stated.has_value()) all->unstated = stated.error();
   }
   return inventory;
 }

@@ -42,8 +42,11 @@ struct TensorFaults {
   std::vector<Error> faults;         // a shape, a type, a group: each at its tensor
   std::vector<std::string> missing;  // as Miss was told
   std::vector<const TensorView*> unknown;
+  std::optional<Error> unstated;  // EXL3 groups without their statement, or the other way round
 
-  bool empty() const { return faults.empty() && missing.empty() && unknown.empty(); }
+  bool empty() const {
+    return faults.empty() && missing.empty() && unknown.empty() && !unstated.has_value();
+  }
 };
 
 // Which forms a linear may have beside an EXL3 group and a plain matrix.

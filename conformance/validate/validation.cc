@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/validate/validation.h"
+
+#include <array>
+#include <functional>
+#include <utility>
+
+#include "conformance/validate/structure.h"
+
+namespace hallmark {
+namespace {
+
+constexpr std::string_view kStepFailed = "step-failed";
+constexpr std::string_view kFileChanged = "file-changed";
+
+// What the system or a device denied, and faults of our own, say nothing about the checkpoint.
+bool LeavesOpen(const Finding& finding) {
+  if (finding.check == kStepFailed) return true;
+  switch (finding.error.code) {
+    case Code::kIo:
+    case Code::kResource:
+    case Code::kDevice:
+    case Code::kInternal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <typename Steps>
+Judgement JudgementOver(const Steps& steps) {
+  bool open = false;
+  bool error = false;
+  for (const StepReport& step : steps) {
+    for (const Finding& finding : step.findings) {
+      if (finding.check == kFileChanged) return Judgement::kUndecided;
+      if (finding.severity != Severity::kError) continue;
+      (LeavesOpen(finding) ? open : error) = true;
+    }
+  }
+  if (error) return Judgement::kRejected;
+  return open ? Judgement::kUndecided : Judgement::kAccepted;
+}
+
+StepReport Report(std::string_view name, Result<StepReport> result) {
+  if (result.has_value()) return std::move(*result);
+  StepReport report{.step = std::string(name)};
+  report.findings.push_back({.severity = Severity::kError,
+                             .clause = "format-accept",
+                             .check = std::string(kStepFailed),
+                             .error = std::move(result).error(),
+                             .action = "Remove the cause, then validate again."});
+  return report;
+}
+
+}  // namespace
+
+std::string_view JudgementName(Judgement judgement) {
+  switch (judgement) {
+    case Judgement::kAccepted:
+      return "accepted";
+    case Judgement::kRejected:
+      return "rejected";
+    case Judgement::kUndecided:
+      return "undecided";
+  }
+  return "undecided";
+}
+
+Judgement JudgementOf(const StepReport& step) {
+  return JudgementOver(std::array<std::reference_wrapper<const StepReport>, 1>{step});
+}
+
+Judgement Validation::judgement() const { return JudgementOver(steps); }
+
+size_t Validation::Count(Severity severity) const {
+  size_t count = 0;
+  for (const StepReport& step : steps) {
+    for (const Finding& finding : step.findings) count += finding.severity == severity ? 1 : 0;
+  }
+  return count;
+}
+
+const Finding* Validation::gravest() const {
+  const Finding* gravest = nullptr;
+  for (const StepReport& step : steps) {
+    for (const Finding& finding : step.findings) {
+      if (gravest == nullptr || finding.severity > gravest->severity) gravest = &finding;
+    }
+  }
+  return gravest;
+}
+
+Validation Validate(const ValidationOptions& options, const StepProgress& progress) {
+  Validation validation{.options = options};
+  validation.steps.push_back(
+      Report("structure",
+             ValidateStructure({.folder = options.folder, .drafter = options.drafter}, progress)));
+  return validation;
+}
+
+}  // namespace hallmark

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Validation: the steps that judge a checkpoint for its vendor, and the verdict over all of them.
+// Clauses: format-accept, format-reject. One step's findings never hide another's; a step that
+// could not be carried out leaves the question open, and an open question is never an acceptance.
+#ifndef HALLMARK_CONFORMANCE_VALIDATE_VALIDATION_H_
+#define HALLMARK_CONFORMANCE_VALIDATE_VALIDATION_H_
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "conformance/validate/finding.h"
+#include "conformance/validate/progress.h"
+
+namespace hallmark {
+
+struct ValidationOptions {
+  std::string folder;
+  std::optional<std::string> drafter;
+};
+
+enum class Judgement {
+  kAccepted,   // warnings and notes allowed
+  kRejected,   // an error was found
+  kUndecided,  // something could not be read or did not hold still
+};
+std::string_view JudgementName(Judgement judgement);  // "accepted", "rejected", "undecided"
+
+struct Validation {
+  ValidationOptions options;
+  std::vector<StepReport> steps;  // in the order in which they ran
+
+  // Over all steps. A file that changed leaves everything open; else an error that was found
+  // stands, whatever could not be decided beside it.
+  Judgement judgement() const;
+  size_t Count(Severity severity) const;
+  // The first finding to act on: an error before a warning before a note, the earliest step first.
+  const Finding* gravest() const;
+};
+Judgement JudgementOf(const StepReport& step);
+
+// Runs every step. A step's error becomes its one finding, "step-failed".
+Validation Validate(const ValidationOptions& options, const StepProgress& progress);
+
+}  // namespace hallmark
+
+#endif  // HALLMARK_CONFORMANCE_VALIDATE_VALIDATION_H_

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "conformance/validate/validation_json.h"
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace hallmark {
+namespace {
+
+constexpr std::array kGravestFirst = {Severity::kError, Severity::kWarning, Severity::kNote};
+
+// JSON strings are UTF-8; a path or a tensor's name need not be.
+std::string Utf8(const std::string& text) {
+  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+Json LocatorJson(const Locator& where) {
+  Json json = Json::object();
+  if (!where.file.empty()) json["file"] = Utf8(where.file);
+  if (where.byte) json["byte"] = *where.byte;
+  if (!where.pointer.empty()) json["pointer"] = Utf8(where.pointer);
+  if (!where.tensor.empty()) json["tensor"] = Utf8(where.tensor);
+  if (!where.launcher.empty()) json["launcher"] = Utf8(where.launcher);
+  if (!where.flag.empty()) json["flag"] = Utf8(where.flag);
+  return json;
+}
+
+Json FindingJson(const Finding& finding) {
+  return {{"severity", SeverityName(finding.severity)},
+          {"clause", finding.clause},
+          {"check", finding.check},
+          {"code", CodeName(finding.error.code)},
+          {"message", Utf8(finding.error.message)},
+          {"where", LocatorJson(finding.error.where)},
+          {"action", finding.action}};
+}
+
+// One line of bounded length; bytes of a terminal's own language must not reach the terminal.
+std::string Line(std::string text) {
+  constexpr size_t kMost = 1000;
+  if (text.size() > kMost) {
+    const size_t more = text.size() - kMost;
+    text.resize(kMost);
+    text += "... (" + std::to_string(more) + " bytes more)";
+  }
+  for (char& c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F) c = '?';
+  }
+  return text;
+}
+
+std::string FindingLine(const Finding& finding) {
+  const std::string where = finding.error.where.ToString();
+  return Line(std::string(SeverityName(finding.severity)) + ": " + finding.check + ": " +
+              finding.error.message + (where.empty() ? "" : " (" + where + ")"));
+}
+
+std::string Counted(size_t count, const char* noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string Verdict(const Validation& validation) {
+  const std::string folder = Line(validation.options.folder);
+  const size_t errors = validation.Count(Severity::kError);
+  const std::string rest = Counted(validation.Count(Severity::kWarning), "warning") + ", " +
+                           Counted(validation.Count(Severity::kNote), "note");
+  switch (validation.judgement()) {
+    case Judgement::kAccepted:
+      return "Accepted: " + folder + " conforms (" + rest + ").\n";
+    case Judgement::kRejected:
+      return "Rejected: " + folder + " does not conform (" + Counted(errors, "error") + ", " +
+             rest + ").\n";
+    case Judgement::kUndecided:
+      break;
+  }
+  return "Undecided: whether " + folder + " conforms could not be seen (" +
+         Counted(errors, "error") + ", " + rest + ").\n";
+}
+
+}  // namespace
+
+std::string_view SeverityName(Severity severity) {
+  switch (severity) {
+    case Severity::kNote:
+      return "note";
+    case Severity::kWarning:
+      return "warning";
+    case Severity::kError:
+      return "error";
+  }
+  return "error";
+}
+
+Json ValidationJson(const Validation& validation, const std::string& version) {
+  Json steps = Json::array();
+  for (const StepReport& step : validation.steps) {
+    Json findings = Json::array();
+    for (const Severity severity : kGravestFirst) {
+      for (const Finding& finding : step.findings) {
+        if (finding.severity == severity) findings.push_back(FindingJson(finding));
+      }
+    }
+    steps.push_back({{"step", step.step},
+                     {"verdict", JudgementName(JudgementOf(step))},
+                     {"findings", std::move(findings)},
+                     {"facts", step.facts ? *step.facts : Json::object()}});
+  }
+  Json json = {{"schema", "urn:hallmark:schema:validation:v1"},
+               {"version", version},
+               {"directory", Utf8(validation.options.folder)},
+               {"verdict", JudgementName(validation.judgement())},
+               {"counts",
+                {{"errors", validation.Count(Severity::kError)},
+                 {"warnings", validation.Count(Severity::kWarning)},
+                 {"notes", validation.Count(Severity::kNote)}}},
+               {"steps", std::move(steps)}};
+  if (validation.options.drafter) json["drafter"] = Utf8(*validation.options.drafter);
+  return json;
+}
+
+std::string ValidationText(const Validation& validation) {
+  const Finding* gravest = validation.gravest();
+  std::string text = gravest != nullptr ? FindingLine(*gravest) : "nothing was found amiss";
+  text += "\n";
+  for (const StepReport& step : validation.steps) {
+    text += "\n" + step.step + ": " + std::string(JudgementName(JudgementOf(step))) + "\n";
+    for (const Severity severity : kGravestFirst) {
+      for (const Finding& finding : step.findings) {
+        if (finding.severity != severity) continue;
+        text += "  " + FindingLine(finding) + "\n";
+        if (!finding.action.empty()) text += "      " + Line(finding.action) + "\n";
+      }
+    }
+  }
+  return text + "\n" + Verdict(validation);
+}
+
+}  // namespace hallmark
