@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verdict over all findings, and how it is told.
+#include "conformance/validate/validation.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "conformance/validate/broken_checkpoint.h"
+#include "conformance/validate/validation_json.h"
+
+namespace hallmark {
+namespace {
+
+Finding Told(Severity severity, Code code, std::string check = "some-check") {
+  return {.severity = severity,
+          .clause = "format-reject",
+          .check = std::move(check),
+          .error = {.code = code, .message = "a sentence", .where = {.file = "f", .byte = 7}},
+          .action = "Mend it."};
+}
+
+Validation With(std::vector<Finding> findings) {
+  Validation validation{.options = {.folder = "dir"}};
+  validation.steps.push_back({.step = "structure", .findings = std::move(findings)});
+  return validation;
+}
+
+TEST(Validation, AcceptsWithWarningsAndNotes) {
+  EXPECT_EQ(With({}).judgement(), Judgement::kAccepted);
+  EXPECT_EQ(With({Told(Severity::kWarning, Code::kMismatch), Told(Severity::kNote, Code::kIo)})
+                .judgement(),
+            Judgement::kAccepted);
+}
+
+TEST(Validation, RejectsForOneError) {
+  EXPECT_EQ(With({Told(Severity::kNote, Code::kMismatch), Told(Severity::kError, Code::kMismatch)})
+                .judgement(),
+            Judgement::kRejected);
+}
+
+TEST(Validation, NeverAcceptsWhatCouldNotBeDecided) {
+  for (const Code code : {Code::kIo, Code::kResource, Code::kDevice, Code::kInternal}) {
+    EXPECT_EQ(With({Told(Severity::kError, code)}).judgement(), Judgement::kUndecided);
+  }
+  EXPECT_EQ(With({Told(Severity::kError, Code::kMismatch, "step-failed")}).judgement(),
+            Judgement::kUndecided);
+}
+
+TEST(Validation, AnErrorStandsBesideWhatCouldNotBeDecided) {
+  EXPECT_EQ(With({Told(Severity::kError, Code::kIo), Told(Severity::kError, Code::kMismatch)})
+                .judgement(),
+            Judgement::kRejected);
+}
+
+TEST(Validation, AFileThatChangedLeavesEverythingOpen) {
+  EXPECT_EQ(With({Told(Severity::kError, Code::kIo, "file-changed"),
+                  Told(Severity::kError, Code::kMismatch)})
+                .judgement(),
+            Judgement::kUndecided);
+}
+
+TEST(Validation, OneStepsFindingsStandBesideAnothers) {
+  Validation validation = With({Told(Severity::kWarning, Code::kMismatch)});
+  validation.steps.push_back(
+      {.step = "later", .findings = {Told(Severity::kError, Code::kOutOfRange)}});
+  EXPECT_EQ(validation.judgement(), Judgement::kRejected);
+  EXPECT_EQ(JudgementOf(validation.steps[0]), Judgement::kAccepted);
+  EXPECT_EQ(validation.gravest()->error.code, Code::kOutOfRange);
+  EXPECT_EQ(validation.Count(Severity::kWarning), 1u);
+}
+
+TEST(Validation, TheFirstLineNamesTheGravestAndItsPlace) {
+  const std::string text = ValidationText(
+      With({Told(Severity::kNote, Code::kMismatch, "a"), Told(Severity::kError, Code::kIo, "b"),
+            Told(Severity::kError, Code::kMismatch, "c")}));
+  EXPECT_EQ(text.substr(0, text.find('\n')), "error: b: a sentence (f, byte 7)");
+  EXPECT_TRUE(text.ends_with("Rejected: dir does not conform (2 errors, 0 warnings, 1 note).\n"));
+}
+
+TEST(Validation, NothingAmissIsSaidInWords) {
+  EXPECT_EQ(ValidationText(With({})),
+            "nothing was found amiss\n\nstructure: accepted\n\n"
+            "Accepted: dir conforms (0 warnings, 0 notes).\n");
+}
+
+TEST(Validation, WhatATerminalWouldObeyIsTakenOut) {
+  Finding finding = Told(Severity::kError, Code::kMismatch);
+  finding.error.message = "\x1b[31m\n" + std::string(5000, 'x');
+  const std::string text = ValidationText(With({finding}));
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_LT(text.size(), 3000u);
+}
+
+TEST(Validation, JsonHoldsBytesThatAreNoText) {
+  Finding finding = Told(Severity::kError, Code::kMismatch);
+  finding.error.where.tensor = "a\xff";
+  const Json json = ValidationJson(With({finding}), "1");
+  EXPECT_EQ(json["verdict"], "rejected");
+  EXPECT_EQ(json["counts"]["errors"], 1);
+  EXPECT_NE(json.dump().find("\xef\xbf\xbd"), std::string::npos);
+}
+
+TEST(Validation, RunsOnTheGoldenModelAndItsDrafter) {
+  CheckpointCopy::Complete().Write(ScratchFolder());
+  CheckpointCopy::Drafter().Write(ScratchFolder() + ".drafter");
+  uint64_t calls = 0;
+  const Validation validation =
+      Validate({.folder = ScratchFolder(), .drafter = ScratchFolder() + ".drafter"},
+               [&calls](std::string_view, uint64_t done, uint64_t total) {
+                 EXPECT_LE(done, total);
+                 ++calls;
+               });
+  EXPECT_EQ(validation.judgement(), Judgement::kAccepted) << ValidationText(validation);
+  EXPECT_EQ(validation.gravest(), nullptr);
+  EXPECT_GT(calls, 0u);
+  ASSERT_EQ(validation.steps.size(), 1u);
+  const Json& facts = *validation.steps[0].facts;
+  EXPECT_EQ(facts["model"]["tensors"], 256);
+  EXPECT_EQ(facts["model"]["used_tensors"], 256);
+  EXPECT_EQ(facts["model"]["stop_ids"], Json::array({4070, 4072}));
+  EXPECT_EQ(facts["drafter"]["used_tensors"], 51);
+}
+
+}  // namespace
+}  // namespace hallmark
