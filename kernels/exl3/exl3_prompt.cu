@@ -74,6 +74,19 @@ cudaError_t DecodeCodebook(int k2, const Exl3DeviceLayer& layer, void* wq, cudaS
   return cudaErrorInvalidValue;
 }
 
+template <bool kSumsInY>
+cudaError_t Multiply(const Exl3PromptArgs& args, cudaStream_t stream) {
+  constexpr size_t kBytes = Exl3PromptLayout<kSumsInY>::kBytes;
+  const cudaError_t error =
+      cudaFuncSetAttribute(&Exl3PromptKernel<kSumsInY>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                           static_cast<int>(kBytes));
+  if (error != cudaSuccess) return error;
+  Exl3PromptKernel<kSumsInY>
+      <<<static_cast<unsigned>(args.row_tiles * args.blocks), kPromptThreads, kBytes, stream>>>(
+          args);
+  return cudaGetLastError();
+}
+
 // 65,535 blocks fit a grid's second dimension.
 bool IsLayer(const Exl3DeviceLayer& layer) {
   return layer.k > 0 && layer.k % 128 == 0 && layer.k / 128 <= 65535 && layer.n > 0 &&
@@ -126,13 +139,9 @@ cudaError_t LaunchExl3Prompt(const Exl3DeviceLayer& layer, Exl3RangePlan plan, c
   args.splits = plan.splits;
   args.warps = plan.warps;
   args.wide_stores = y_stride % 4 == 0 && reinterpret_cast<uintptr_t>(y) % 16 == 0;
-  const cudaError_t error =
-      cudaFuncSetAttribute(&Exl3PromptKernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                           static_cast<int>(kExl3PromptSharedBytes));
-  if (error != cudaSuccess) return error;
-  Exl3PromptKernel<<<static_cast<unsigned>(row_tiles * blocks), kPromptThreads,
-                     kExl3PromptSharedBytes, stream>>>(args);
-  return cudaGetLastError();
+  // Sums of splits wait in y where all columns of every block are there.
+  return plan.splits == 1 || columns % kExl3BlockColumns == 0 ? Multiply<true>(args, stream)
+                                                              : Multiply<false>(args, stream);
 }
 
 }  // namespace hallmark
