@@ -86,7 +86,7 @@ EditedReceipt UnpublishedCuda(const std::string& fingerprint = kDigest) {
                                                        {"entropy_millinats", 4000},
                                                        {"positions", 200},
                                                        {"replays", 40},
-                                                       {"values", 200000}}));
+                                                       {"values", 200000000}}));
   rows.push_back(
       CudaRow("mapped-equals-device/rows", {{"rows", 677}, {"tables", 3}, {"values", 173312}}));
   const auto key = [](const Json& row) {
@@ -171,7 +171,7 @@ TEST(Verify, ARowThatOnlyAGpuHasCanBeNeitherDroppedNorDodged) {
          r.context()["engine"]["backend"] = "cudb";
          r.EraseRow("counters-zero/split-linears");
        },
-       "policy-arithmetic /predicate/core/arithmetic"},
+       "wrong-form /predicate/core/arithmetic"},
       {"a counter that nobody read",
        [](EditedReceipt& r) { r.row("counters-zero/split-linears")["counts"]["counters"] = 35; },
        "row-count-low " + counters + "/counts/counters"},
