@@ -7,6 +7,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <string>
 #include <utility>
 
 #include "conformance/harness/paths.h"
@@ -86,7 +87,11 @@ void CheckpointCopy::Erase(const std::string& file, const std::string& pointer) 
   Json document = Json::parse(files_.at(file));
   const Json::json_pointer at(pointer);
   Json& parent = document[at.parent_pointer()];
-  CHECK(parent.erase(at.back()) == 1);
+  if (parent.is_array()) {
+    parent.erase(std::stoul(at.back()));
+  } else {
+    CHECK(parent.erase(at.back()) == 1);
+  }
   files_[file] = document.dump();
 }
 

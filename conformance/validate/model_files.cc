@@ -200,7 +200,9 @@ void CheckStatements(const QuantizationConfig& stated, const CheckpointInventory
     if (group != nullptr && stated.codebook == group->codebook) codebook = true;
     if (head) {
       const double bits = group != nullptr ? group->bits() : 16.0;
-      if (stated.head_bits && *stated.head_bits != bits) {
+      // head_bits is whole, so that it cannot state a half width.
+      const bool half = group != nullptr && group->k2 % 2 != 0;
+      if (!half && stated.head_bits && *stated.head_bits != bits) {
         findings->Add("stated-bits",
                       {.code = Code::kMismatch,
                        .message = "head_bits is " + std::to_string(*stated.head_bits) +

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "conformance/harness/checkpoint_writer.h"
 #include "conformance/validate/broken_checkpoint.h"
 #include "conformance/validate/structure.h"
 
@@ -132,18 +133,6 @@ std::vector<BrokenCheckpoint> Statements() {
                 c.Set(kStorage, "/head_bits", "8");
               },
               {{"stated-bits", kMismatch, kStorage, "/head_bits", "lm_head.trellis"}}),
-      Planted("BitsUnlikeTheLayers",
-              [](Copy& c) {
-                c.Set(kConfig, "/quantization_config/bits", "7.5");
-                c.Set(kStorage, "/bits", "7.5");
-              },
-              {{"stated-bits", kMismatch, kStorage, "/bits"}}),
-      Planted("CodebookThatNoTensorHas",
-              [](Copy& c) {
-                c.Set(kConfig, "/quantization_config/codebook", "\"3inst\"");
-                c.Set(kStorage, "/codebook", "\"3inst\"");
-              },
-              {{"stated-codebook", kMismatch, kStorage, "/codebook"}}),
       Planted("NoStorage", [](Copy& c) { c.RemoveFile(kStorage); },
               {{"storage-missing", Code::kNotFound, kStorage}}),
       Planted("NoStatementAtAll",
@@ -296,7 +285,8 @@ std::vector<BrokenCheckpoint> Drafters() {
   const auto own = "/dflash_config/";
   return {
       of(Value("BlockOfOne", Code::kOutOfRange, std::string(own) + "block_size", "1")),
-      of(Value("NoTheta", Code::kMalformed, "/rope_theta", "null")),
+      of(Planted("NoTheta", [](Copy& c) { c.Erase(kConfig, "/rope_parameters/rope_theta"); },
+                 {{"config-value", Code::kMalformed, kConfig, "/rope_theta"}})),
       of(Value("MaskOutsideTheVocabulary", Code::kOutOfRange, std::string(own) + "mask_token_id",
                "4096")),
       of(Value("AnotherActivation", Code::kUnsupported, "/hidden_act", "\"gelu\"")),
@@ -330,6 +320,23 @@ INSTANTIATE_TEST_SUITE_P(Config, StructureModel, testing::ValuesIn(Configs()), N
 INSTANTIATE_TEST_SUITE_P(Statement, StructureModel, testing::ValuesIn(Statements()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Tensor, StructureModel, testing::ValuesIn(Tensors()), NameOf);
 INSTANTIATE_TEST_SUITE_P(Drafter, StructureModel, testing::ValuesIn(Drafters()), NameOf);
+
+// The golden model has every width and every codebook, so that no statement about it is wrong.
+TEST(StructureModel, HoldsStatedBitsAndCodebookAgainstTheTensors) {
+  CheckpointWriter writer({.k2 = 6, .codebook = Codebook::kMul1});
+  writer.Set("/quantization_config/bits", "4.5");
+  writer.Set("/quantization_config/codebook", "\"mcg\"");
+  ASSERT_TRUE(writer.Write(ScratchFolder()).has_value());
+  const auto report = ValidateStructure({.folder = ScratchFolder()}, {});
+  ASSERT_TRUE(report.has_value());
+  std::vector<std::string> pointers;
+  for (const Finding& finding : report->findings) {
+    EXPECT_NE(finding.severity, Severity::kError) << finding.error.ToString();
+    if (finding.check.starts_with("stated-")) pointers.push_back(finding.error.where.pointer);
+  }
+  EXPECT_EQ(pointers, (std::vector<std::string>{"/quantization_config/bits",
+                                                "/quantization_config/codebook"}));
+}
 
 TEST(StructureModel, CountsWhatIsTooMuchToList) {
   CheckpointCopy copy = CheckpointCopy::Complete();

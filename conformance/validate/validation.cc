@@ -10,6 +10,7 @@
 namespace hallmark {
 namespace {
 
+constexpr std::string_view kStructure = "structure";
 constexpr std::string_view kStepFailed = "step-failed";
 constexpr std::string_view kFileChanged = "file-changed";
 
@@ -91,11 +92,26 @@ const Finding* Validation::gravest() const {
   return gravest;
 }
 
-Validation Validate(const ValidationOptions& options, const StepProgress& progress) {
+ValidationStep StructureStep(const ValidationOptions& options) {
+  return {.name = std::string(kStructure), .run = [options](const StepProgress& progress) {
+            return ValidateStructure({.folder = options.folder, .drafter = options.drafter},
+                                     progress);
+          }};
+}
+
+Validation Validate(const ValidationOptions& options, const std::vector<ValidationStep>& steps,
+                    const StepProgress& progress) {
   Validation validation{.options = options};
-  validation.steps.push_back(
-      Report("structure",
-             ValidateStructure({.folder = options.folder, .drafter = options.drafter}, progress)));
+  bool opens = true;
+  for (const ValidationStep& step : steps) {
+    if (!opens) {
+      validation.not_run.push_back(step.name);
+      continue;
+    }
+    validation.steps.push_back(Report(step.name, step.run(progress)));
+    if (step.name != kStructure) continue;
+    opens = JudgementOf(validation.steps.back()) == Judgement::kAccepted;
+  }
   return validation;
 }
 

@@ -6,6 +6,7 @@
 #define HALLMARK_CONFORMANCE_VALIDATE_VALIDATION_H_
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,6 +14,7 @@
 
 #include "conformance/validate/finding.h"
 #include "conformance/validate/progress.h"
+#include "engine/base/result.h"
 
 namespace hallmark {
 
@@ -28,9 +30,16 @@ enum class Judgement {
 };
 std::string_view JudgementName(Judgement judgement);  // "accepted", "rejected", "undecided"
 
+// One step: its name and what carries it out.
+struct ValidationStep {
+  std::string name;
+  std::function<Result<StepReport>(const StepProgress&)> run;
+};
+
 struct Validation {
   ValidationOptions options;
-  std::vector<StepReport> steps;  // in the order in which they ran
+  std::vector<StepReport> steps;     // in the order in which they ran
+  std::vector<std::string> not_run;  // steps that rest on one which found errors
 
   // Over all steps. A file that changed leaves everything open; else an error that was found
   // stands, whatever could not be decided beside it.
@@ -41,8 +50,12 @@ struct Validation {
 };
 Judgement JudgementOf(const StepReport& step);
 
-// Runs every step. A step's error becomes its one finding, "step-failed".
-Validation Validate(const ValidationOptions& options, const StepProgress& progress);
+ValidationStep StructureStep(const ValidationOptions& options);
+
+// Runs the steps in order. A step's error becomes its one finding, "step-failed". What stands after
+// a structure step that does not accept is not run: the folder would not open.
+Validation Validate(const ValidationOptions& options, const std::vector<ValidationStep>& steps,
+                    const StepProgress& progress);
 
 }  // namespace hallmark
 

@@ -115,7 +115,8 @@ Json ValidationJson(const Validation& validation, const std::string& version) {
                 {{"errors", validation.Count(Severity::kError)},
                  {"warnings", validation.Count(Severity::kWarning)},
                  {"notes", validation.Count(Severity::kNote)}}},
-               {"steps", std::move(steps)}};
+               {"steps", std::move(steps)},
+               {"not_run", validation.not_run}};
   if (validation.options.drafter) json["drafter"] = Utf8(*validation.options.drafter);
   return json;
 }
@@ -133,6 +134,9 @@ std::string ValidationText(const Validation& validation) {
         if (!finding.action.empty()) text += "      " + Line(finding.action) + "\n";
       }
     }
+  }
+  for (const std::string& step : validation.not_run) {
+    text += "\n" + step + ": not run, since it rests on what was found before\n";
   }
   return text + "\n" + Verdict(validation);
 }

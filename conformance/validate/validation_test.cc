@@ -101,16 +101,47 @@ TEST(Validation, JsonHoldsBytesThatAreNoText) {
   EXPECT_NE(json.dump().find("\xef\xbf\xbd"), std::string::npos);
 }
 
+ValidationStep Step(std::string name, Result<StepReport> result) {
+  return {.name = std::move(name), .run = [result](const StepProgress&) { return result; }};
+}
+
+TEST(Validation, AStepThatCannotBeCarriedOutHidesNoOther) {
+  const StepReport report{.step = "a", .findings = {Told(Severity::kWarning, Code::kMismatch)}};
+  const Validation validation =
+      Validate({.folder = "dir"},
+               {Step("b", Result<StepReport>(Fail(Code::kMalformed, "no", {.file = "f"}))),
+                Step("a", report)},
+               {});
+  ASSERT_EQ(validation.steps.size(), 2u);
+  EXPECT_EQ(validation.steps[0].step, "b");
+  EXPECT_EQ(validation.steps[0].findings[0].check, "step-failed");
+  EXPECT_EQ(validation.steps[0].findings[0].error.where.file, "f");
+  EXPECT_EQ(validation.judgement(), Judgement::kUndecided);
+  EXPECT_TRUE(validation.not_run.empty());
+}
+
+TEST(Validation, NoStepRunsOnAFolderThatDoesNotOpen) {
+  const StepReport bad{.step = "structure", .findings = {Told(Severity::kError, Code::kMismatch)}};
+  const StepReport warned{.step = "structure",
+                          .findings = {Told(Severity::kWarning, Code::kMismatch)}};
+  const ValidationStep later = Step("later", StepReport{.step = "later"});
+  const Validation stopped = Validate({}, {Step("structure", bad), later}, {});
+  EXPECT_EQ(stopped.steps.size(), 1u);
+  EXPECT_EQ(stopped.not_run, std::vector<std::string>{"later"});
+  EXPECT_EQ(Validate({}, {Step("structure", warned), later}, {}).steps.size(), 2u);
+}
+
 TEST(Validation, RunsOnTheGoldenModelAndItsDrafter) {
   CheckpointCopy::Complete().Write(ScratchFolder());
   CheckpointCopy::Drafter().Write(ScratchFolder() + ".drafter");
   uint64_t calls = 0;
-  const Validation validation =
-      Validate({.folder = ScratchFolder(), .drafter = ScratchFolder() + ".drafter"},
-               [&calls](std::string_view, uint64_t done, uint64_t total) {
-                 EXPECT_LE(done, total);
-                 ++calls;
-               });
+  const ValidationOptions options{.folder = ScratchFolder(),
+                                  .drafter = ScratchFolder() + ".drafter"};
+  const Validation validation = Validate(options, {StructureStep(options)},
+                                         [&calls](std::string_view, uint64_t done, uint64_t total) {
+                                           EXPECT_LE(done, total);
+                                           ++calls;
+                                         });
   EXPECT_EQ(validation.judgement(), Judgement::kAccepted) << ValidationText(validation);
   EXPECT_EQ(validation.gravest(), nullptr);
   EXPECT_GT(calls, 0u);

@@ -28,6 +28,7 @@ void AddLogitsCommand(CLI::App& program, CommandRun& run);
 void AddDraftCommand(CLI::App& program, CommandRun& run);
 void AddReceiptCommand(CLI::App& program, CommandRun& run);
 void AddVerifyCommand(CLI::App& program, CommandRun& run);
+void AddValidateCommand(CLI::App& program, CommandRun& run);
 void AddDiffCommand(CLI::App& program, CommandRun& run);
 void AddSignCommand(CLI::App& program, CommandRun& run);
 void AddKeygenCommand(CLI::App& program, CommandRun& run);

@@ -62,6 +62,7 @@ int Main(int argc, char** argv) {
   AddDraftCommand(program, run);
   AddReceiptCommand(program, run);
   AddVerifyCommand(program, run);
+  AddValidateCommand(program, run);
   AddDiffCommand(program, run);
   AddSignCommand(program, run);
   AddKeygenCommand(program, run);
