@@ -71,7 +71,7 @@ TEST_P(DeviceFailures, MemoryThatRunsOutLeavesNoByteBehind) {
   FakeCudaDevice counting;
   ASSERT_TRUE(Open(counting).has_value());
   const int64_t allocations = counting.allocations();
-  ASSERT_GT(allocations, 12);
+  ASSERT_GT(allocations, 8);  // slabs and page-locked memory
   for (int64_t allocation = 0; allocation < allocations; ++allocation) {
     FakeCudaDevice device;
     device.allocations_left = allocation;

@@ -9,10 +9,11 @@
 #include "conformance/cases/faulty_backend.h"
 #include "conformance/draft/loaded_drafter.h"
 #include "conformance/harness/paths.h"
+#include "engine/backend/slab_map.h"
 #include "engine/draft/draft_pass.h"
 #include "engine/draft/drafter_plan.h"
 #include "engine/model/forward.h"
-#include "engine/model/memory_plan.h"
+#include "engine/model/memory_fit.h"
 
 namespace hallmark {
 namespace {
@@ -107,10 +108,10 @@ TEST_P(MemoryPlanOfGoldenModels, HoldsTheDraftersPassAndItsContext) {
   const int64_t block = config.block_size;
   const auto window = config.widest_window();
   // The scores of attention are the CUDA backend's own.
-  const uint64_t scores =
-      window ? AllocationBytes(sizeof(float) * static_cast<uint64_t>(block * config.heads) *
-                               static_cast<uint64_t>(*window + block))
-             : 0;
+  const uint64_t scores = window ? AllocationBytes(SlabMap::GrownBytes(
+                                       sizeof(float) * static_cast<uint64_t>(block * config.heads) *
+                                       static_cast<uint64_t>(*window + block)))
+                                 : 0;
   EXPECT_EQ(counter.Take() + scores, Part(opened.memory.fixed, "drafter.scratch"));
 
   auto context = DraftContext::Create(*opened.drafter);
@@ -190,6 +191,41 @@ TEST(MemoryPlan, WhatFitsIsTheLargestThatFits) {
   EXPECT_EQ(plan.MostStreams(plan.TotalBytes(3, 1000), 1000, 2), 2);
 }
 
+TEST(MemoryPlan, TheLastSlabsEndIsTakenUntilPagesFillIt) {
+  const Planned opened = Open("scribe-11m-exl3", "scribe-11m-dflash2");
+  const MemoryPlan plan = MakeMemoryPlan(*opened.loaded.target.inventory, opened.model->config,
+                                         &opened.memory, {.kept_bytes = 0});
+  ASSERT_GT(plan.tail_bytes, plan.page_bytes);
+  // Whole slabs.
+  EXPECT_EQ((plan.TakenBytes(1, 0) - kRuntimeBytes) % SlabMap::kPageBytes, 0u);
+  EXPECT_EQ(plan.TakenBytes(1, 0), plan.TotalBytes(1, 0) + plan.tail_bytes);
+  EXPECT_EQ(plan.TakenBytes(1, 1), plan.TakenBytes(1, 0));
+  const int64_t streams = 8;
+  ASSERT_GT(7 * plan.stream_bytes(), plan.tail_bytes);
+  EXPECT_EQ(plan.TakenBytes(streams, 1), plan.TotalBytes(streams, 1));
+}
+
+TEST(MemoryPlan, RefusalsNameTheLargestThatFits) {
+  const Planned opened = Open("scribe-11m-exl3", "scribe-11m-dflash2");
+  const MemoryPlan plan = MakeMemoryPlan(*opened.loaded.target.inventory, opened.model->config,
+                                         &opened.memory, {.kept_bytes = 0});
+  const uint64_t budget = plan.TotalBytes(3, 512);
+  const auto says = [&](const StreamsAsked& asked, const std::string& part) {
+    EXPECT_GT(NeededBytes(plan, asked), budget);
+    const std::string sentence = RefusalSentence(plan, budget, asked);
+    EXPECT_TRUE(sentence.ends_with(part)) << sentence;
+  };
+  says({.streams = 3, .context = 513},
+       "at most; the largest that fits is 512 positions each, or 2 streams");
+  says({.streams = 3, .context = 1537, .together = true},
+       "at most; the largest that fits is 1536 positions together, or 2 streams");
+  says({.streams = 8, .context = 1 << 20, .together = true},
+       "the largest that fits is one stream of " + std::to_string(plan.LargestContext(budget, 1)) +
+           " positions");
+  EXPECT_TRUE(RefusalSentence(plan, 1 << 20, {.streams = 1, .context = 1})
+                  .ends_with("before the first position it is " + ByteText(plan.TotalBytes(1, 0))));
+}
+
 TEST(MemoryPlan, MappingMovesTablesToTheHostUnlessItIsTheDevices) {
   const Planned opened = Open("scribe-11m-exl3", "scribe-11m-dflash2");
   const auto plan = [&](TablePlacement tables, bool integrated) {
@@ -198,7 +234,9 @@ TEST(MemoryPlan, MappingMovesTablesToTheHostUnlessItIsTheDevices) {
   };
   const MemoryPlan device = plan(TablePlacement::kDevice, false);
   const MemoryPlan mapped = plan(TablePlacement::kMapped, false);
-  EXPECT_EQ(device.fixed_bytes() - mapped.fixed_bytes(),
+  // What slabs leave over differs beside it.
+  EXPECT_EQ(device.fixed_bytes() - Part(device.fixed, "slabs") - mapped.fixed_bytes() +
+                Part(mapped.fixed, "slabs"),
             mapped.embedding_mapping_saves + mapped.codebook_mapping_saves);
   EXPECT_EQ(mapped.embedding_mapping_saves,
             AllocationBytes(opened.loaded.target.inventory->embedding.bytes.size()));

@@ -205,7 +205,7 @@ class DeviceBytes : public testing::TestWithParam<bool> {
     held_ = std::max(held_, baseline_ > Free() ? baseline_ - Free() : 0);
   }
 
-  // Refused before, while and after weights are loaded.
+  // Refused before anything is asked of the device, and before weights are loaded.
   void RefusedOpens() const {
     SessionOptions tier = Options();
     tier.tier = "avx2";

@@ -70,7 +70,7 @@ TEST(MemoryPlanGpu, IsWhatTheDeviceHandsOut) {
   ASSERT_TRUE(Taken().has_value());
   const auto taken = Taken();
   ASSERT_TRUE(taken.has_value()) << taken.error().ToString();
-  const uint64_t planned = plan->TotalBytes(1, kPages * 256) - kRuntimeBytes;
+  const uint64_t planned = plan->TakenBytes(1, kPages * 256) - kRuntimeBytes;
   const double off = static_cast<double>(*taken) / static_cast<double>(planned) - 1.0;
   std::printf("planned %.3f GiB, taken %.3f GiB, %+.2f %%\n", planned / 0x1p30, *taken / 0x1p30,
               100.0 * off);

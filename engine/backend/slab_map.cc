@@ -9,16 +9,20 @@
 namespace hallmark {
 namespace {
 
-constexpr uint64_t kMostWaste = 256;  // of a block that is a slab: one part of so many
-constexpr uint64_t kHeldPerSlab = 8;  // parts of what is held that make the next slab
+constexpr uint64_t kMostWaste = 256;   // one part of so many, of a slab's blocks
+constexpr uint64_t kHeldPerSlab = 16;  // parts of what is held that make the next slab
 
 }  // namespace
 
 uint64_t SlabMap::BlocksPerSlab(uint64_t bytes) const {
   const uint64_t block = BlockBytes(bytes);
-  if ((SlabFor(bytes) - block) * kMostWaste <= block) return 1;
   const uint64_t slab = std::clamp(held_bytes_ / kHeldPerSlab, kPageBytes, kMostSlabBytes);
-  return std::max<uint64_t>(1, slab / block);
+  const uint64_t most = std::max<uint64_t>(1, slab / block);
+  for (uint64_t blocks = 1; blocks < most; ++blocks) {
+    const uint64_t waste = SlabFor(bytes, blocks) - blocks * block;
+    if (waste * kMostWaste <= blocks * block) return blocks;
+  }
+  return most;
 }
 
 void SlabMap::AddSlab(uint64_t address, uint64_t bytes) {

@@ -37,10 +37,16 @@ class SlabMap {
     return (BlockBytes(bytes) * blocks + kPageBytes - 1) / kPageBytes * kPageBytes;
   }
 
-  // How many blocks of `bytes` the next slab should have room for: one where whole pages waste less
-  // than a 256th of it, as they do with a page of keys and values; otherwise as many as fit into an
-  // eighth of what is held, into 128 MiB at most. A model's blocks come in few sizes, so slabs of a
-  // whole number of them end without a remainder, and a small model takes no large slab.
+  // What scratch takes that is to hold `bytes` and may be outgrown.
+  static constexpr uint64_t GrownBytes(uint64_t bytes) {
+    return bytes < kPageBytes / 2 ? bytes : SlabFor(bytes);
+  }
+
+  // How many blocks of `bytes` the next slab should have room for: the fewest that waste less than
+  // a 256th of it, such as one page of keys and values of 8 MiB or two states of 3 MiB; where there
+  // are none, as many as fit into a 16th of what is held. At least one; otherwise no slab is larger
+  // than that, or than 128 MiB. A model's blocks come in few sizes, so slabs of a whole number of
+  // them end without a remainder, and a small model takes no large slab.
   uint64_t BlocksPerSlab(uint64_t bytes) const;
 
   // `bytes` at `address`, free. Overlaps no other slab.

@@ -97,13 +97,19 @@ TEST(SlabMap, SlabsHoldAWholeNumberOfBlocks) {
   for (const uint64_t bytes : {2 * kMiB, 8 * kMiB, 8 * kMiB - 4096, 909 * kMiB + 1}) {
     EXPECT_EQ(map.BlocksPerSlab(bytes), 1u) << bytes;
   }
-  EXPECT_EQ(map.BlocksPerSlab(256), 2 * kMiB / 256);
+  EXPECT_EQ(map.BlocksPerSlab(256), 8161u);  // of 8192 in two MiB
+  EXPECT_EQ(map.BlocksPerSlab(kMiB), 2u);
   EXPECT_EQ(map.BlocksPerSlab(3 * kMiB), 1u);
-  map.AddSlab(kBase, 400 * kMiB);
-  EXPECT_EQ(map.BlocksPerSlab(3 * kMiB), 16u);  // 50 MiB
+  map.AddSlab(kBase, 100 * kMiB);
+  EXPECT_EQ(map.BlocksPerSlab(3 * kMiB), 2u);
   EXPECT_EQ(map.BlocksPerSlab(8 * kMiB), 1u);
-  map.AddSlab(2 * kBase, 4000 * kMiB);
-  EXPECT_EQ(map.BlocksPerSlab(3 * kMiB), 42u);  // 128 MiB
+  const uint64_t odd = 37 * kMiB + 3 * kMiB / 16;  // no few of it are whole pages
+  EXPECT_EQ(map.BlocksPerSlab(odd), 1u);
+  map.AddSlab(2 * kBase, 1200 * kMiB);
+  EXPECT_EQ(map.BlocksPerSlab(odd), 2u);  // within 81 MiB
+  map.AddSlab(3 * kBase, 8000 * kMiB);
+  EXPECT_EQ(map.BlocksPerSlab(odd), 3u);  // within 128 MiB
+  EXPECT_EQ(map.BlocksPerSlab(3 * kMiB), 2u);
   EXPECT_EQ(SlabMap::SlabFor(3 * kMiB, 42), 126 * kMiB);
   EXPECT_EQ(SlabMap::SlabFor(3 * kMiB, 41), 124 * kMiB);
   EXPECT_EQ(SlabMap::SlabFor(1), 2 * kMiB);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "engine/backend/slab_map.h"
 #include "engine/draft/draft_pass.h"
 #include "engine/draft/drafter.h"
 
@@ -31,6 +32,8 @@ class Planner {
     AddContext();
     memory_.taps = static_cast<int64_t>(config_.targets.size());
     memory_.block_size = config_.block_size;
+    memory_.fixed_blocks = fixed_.blocks();
+    memory_.stream_blocks = stream_.blocks();
     memory_.fixed = fixed_.Take();
     memory_.per_stream = stream_.Take();
     return std::move(memory_);
@@ -74,6 +77,7 @@ class Planner {
     for (const TensorView* table :
          {&inventory_.selector->predecessor, &inventory_.selector->successor}) {
       memory_.table_bytes += AllocationBytes(table->bytes.size());
+      memory_.table_blocks.push_back(table->bytes.size());
     }
     fixed_.Add("drafter.codebooks", memory_.table_bytes);
   }
@@ -103,20 +107,21 @@ class Planner {
   void AddContext() {
     constexpr int64_t kPageRows = DraftContext::kPageRows;
     stream_.Allocate("stream.drafter", Floats(DraftContext::kPendingRows, config_.tap_width()));
-    const uint64_t page = AllocationBytes(
-        Floats(static_cast<int64_t>(config_.layers.size()) * 2 * kPageRows, config_.kv_width()));
+    const uint64_t page =
+        Floats(static_cast<int64_t>(config_.layers.size()) * 2 * kPageRows, config_.kv_width());
     const auto window = config_.widest_window();
     // Attention's scores: of one block's rows at a time, over every key that is seen.
     const int64_t vectors = config_.block_size * config_.heads;
     if (!window) {
-      memory_.page_bytes = kKvPageTokens / kPageRows * page + Floats(vectors, kKvPageTokens);
+      memory_.page_bytes =
+          kKvPageTokens / kPageRows * AllocationBytes(page) + Floats(vectors, kKvPageTokens);
       return;
     }
-    fixed_.Allocate(kScratch, Floats(vectors, *window + config_.block_size));
+    fixed_.Allocate(kScratch, SlabMap::GrownBytes(Floats(vectors, *window + config_.block_size)));
     // Rows that are seen and rows that were just fused, with a begun page at either end.
     const int64_t rows = *window - 1 + DraftContext::kPendingRows;
     const int64_t pages = (rows + kPageRows - 1) / kPageRows + 1;
-    stream_.Add("stream.drafter", static_cast<uint64_t>(pages) * page);
+    for (int64_t i = 0; i < pages; ++i) stream_.Allocate("stream.drafter", page);
   }
 
   const DrafterInventory& inventory_;

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <span>
 #include <utility>
 #include <variant>
 
+#include "engine/backend/slab_map.h"
 #include "engine/base/check.h"
 #include "engine/base/checked.h"
 #include "engine/model/forward.h"
@@ -16,12 +18,6 @@
 
 namespace hallmark {
 namespace {
-
-constexpr uint64_t kAlignment = 256;
-constexpr uint64_t kPackedBytes = uint64_t{1} << 20;
-constexpr uint64_t kDriverPage = uint64_t{2} << 20;
-
-uint64_t Up(uint64_t value, uint64_t step) { return (value + step - 1) / step * step; }
 
 uint64_t Bytes(int64_t elements, size_t size) { return static_cast<uint64_t>(elements) * size; }
 
@@ -40,12 +36,14 @@ uint64_t DeltaNetWorkspaceBytes(const DeltaNetGeometry& geometry) {
 
 static_assert(kPlannedRows == ForwardPass::kMaxRows && kPlannedRows > kTogetherRows);
 
-// Partial results of one chunk of keys and their running total, for every row of a pass; more
-// chunks at once where there is room.
+// Partial results of a chunk of keys each and their running total, for every row of a pass: of one
+// chunk at the least, of as many more at once as there is room for.
 uint64_t AttentionWorkspace(const ModelConfig& config) {
-  const uint64_t least =
-      2 * Bytes(kPlannedRows * config.heads * (config.head_dim + 2), sizeof(float));
-  return std::max(kAttentionWorkspaceBytes, least);
+  const uint64_t chunk = Bytes(kPlannedRows * config.heads * (config.head_dim + 2), sizeof(float));
+  const int64_t chunks =
+      RoundUp(config.max_positions, kAttentionChunkPositions) / kAttentionChunkPositions;
+  const uint64_t all = static_cast<uint64_t>(chunks + 1) * chunk;
+  return std::max(std::min(kAttentionWorkspaceBytes, all), 2 * chunk);
 }
 
 // What linears that are run in one call ask of the workspaces.
@@ -152,11 +150,24 @@ void AddStreamParts(const ModelConfig& config, int64_t window_rows, PartSum& sum
   sum.Allocate("stream.pages", Sequence::PageTableBytes(config));
 }
 
+// The arena that these allocations would fill in this order.
+SlabMap SlabsOf(std::initializer_list<std::span<const uint64_t>> lists) {
+  SlabMap slabs;
+  uint64_t address = 0;
+  for (const auto& blocks : lists) {
+    for (const uint64_t bytes : blocks) {
+      if (slabs.Take(bytes)) continue;
+      const uint64_t slab = SlabMap::SlabFor(bytes, slabs.BlocksPerSlab(bytes));
+      slabs.AddSlab(std::exchange(address, address + slab), slab);
+      CHECK(slabs.Take(bytes).has_value());
+    }
+  }
+  return slabs;
+}
+
 }  // namespace
 
-uint64_t AllocationBytes(uint64_t bytes) {
-  return Up(bytes, bytes > kPackedBytes ? kDriverPage : kAlignment);
-}
+uint64_t AllocationBytes(uint64_t bytes) { return SlabMap::BlockBytes(bytes); }
 
 uint64_t SplitWorkspaceBytes(int64_t k, int64_t n, int64_t rows) {
   const Exl3RangePlan plan = Exl3RangePlanOf(k, n);
@@ -214,6 +225,7 @@ MemoryPlan MakeMemoryPlan(const CheckpointInventory& inventory, const ModelConfi
 
   PartSum fixed;
   AddWeights(inventory, config, fixed);
+  const size_t weights = fixed.blocks().size();
   fixed.Add("embedding", mapped ? 0 : embedding, mapped ? embedding : 0);
   ScratchBytes(LayOutScratch(config, kPlannedRows, draft.taps, options.overlap), &fixed);
   plan.overlap_saves =
@@ -222,23 +234,37 @@ MemoryPlan MakeMemoryPlan(const CheckpointInventory& inventory, const ModelConfi
   Needs needs{.split = draft.split_bytes, .rotated = draft.rotated_bytes};
   for (const LayerTensors& layer : inventory.layers) needs.Add(layer);
   if (inventory.head) needs.Add({&*inventory.head}, kHeadRows);
-  fixed.Allocate("workspace.rotated", needs.rotated);
-  fixed.Allocate("workspace.split", needs.split);
-  fixed.Allocate("workspace.decoded", needs.decoded);
-  fixed.Allocate("workspace.attention", AttentionWorkspace(config));
-  fixed.Allocate("workspace.delta_net", DeltaNetWorkspaceBytes(DeltaNetGeometryOf(config)));
+  const auto grown = [&](std::string_view id, uint64_t bytes) {
+    fixed.Allocate(id, SlabMap::GrownBytes(bytes));
+  };
+  grown("workspace.rotated", needs.rotated);
+  grown("workspace.split", needs.split);
+  grown("workspace.decoded", needs.decoded);
+  grown("workspace.attention", AttentionWorkspace(config));
+  grown("workspace.delta_net", DeltaNetWorkspaceBytes(DeltaNetGeometryOf(config)));
   for (const PlanPart& part : draft.fixed) {
     const bool table = mapped && part.id == "drafter.codebooks";
     fixed.Add(part.id, table ? 0 : part.bytes, table ? part.bytes : 0);
   }
-  fixed.Add("kept_states", options.kept_bytes);
-  fixed.Add("runtime", kRuntimeBytes);
-  plan.fixed = fixed.Take();
-
   PartSum stream;
   AddStreamParts(config, std::max(kPlannedWindowRows, draft.block_size), stream);
   for (const PlanPart& part : draft.per_stream) stream.Add(part.id, part.bytes);
   plan.per_stream = stream.Take();
+
+  // In the order in which a session that is opened and its first stream allocate.
+  std::vector<uint64_t> tables;
+  if (!mapped) {
+    tables = draft.table_blocks;
+    tables.insert(tables.begin(), inventory.embedding.bytes.size());
+  }
+  const std::span<const uint64_t> own = fixed.blocks();
+  const SlabMap slabs = SlabsOf({tables, own.first(weights), draft.fixed_blocks,
+                                 own.subspan(weights), stream.blocks(), draft.stream_blocks});
+  plan.tail_bytes = slabs.largest_free_bytes();
+  fixed.Add("slabs", slabs.free_bytes() - plan.tail_bytes);
+  fixed.Add("kept_states", options.kept_bytes);
+  fixed.Add("runtime", kRuntimeBytes);
+  plan.fixed = fixed.Take();
 
   const auto attention = static_cast<uint64_t>(
       std::count(config.layers.begin(), config.layers.end(), LayerKind::kAttention));
@@ -267,6 +293,11 @@ uint64_t MemoryPlan::stream_bytes() const { return Sum(per_stream); }
 uint64_t MemoryPlan::TotalBytes(int64_t streams, int64_t context) const {
   const auto pages = static_cast<uint64_t>(RoundUp(context, kKvPageTokens) / kKvPageTokens);
   return fixed_bytes() + static_cast<uint64_t>(streams) * (stream_bytes() + pages * page_bytes);
+}
+
+uint64_t MemoryPlan::TakenBytes(int64_t streams, int64_t context) const {
+  const uint64_t total = TotalBytes(streams, context);
+  return std::max(total, TotalBytes(1, 0) + tail_bytes);
 }
 
 int64_t MemoryPlan::LargestContext(uint64_t budget, int64_t streams) const {

@@ -26,12 +26,13 @@ inline constexpr int64_t kPlannedRows = 1024;
 // linear at a time, whose weights are decoded to scratch once (kernels/exl3/exl3_prompt.h).
 inline constexpr int64_t kTogetherRows = 128;
 inline constexpr int64_t kPlannedWindowRows = 16;
-// Most bytes of attention's partial results; a longer context is merged segment by segment.
+// Most bytes of attention's partial results; a longer context is merged segment by segment. And the
+// positions of one of them.
 inline constexpr uint64_t kAttentionWorkspaceBytes = uint64_t{64} << 20;
+inline constexpr int64_t kAttentionChunkPositions = 512;
 
-// What one allocation costs: up to 1 MiB in steps of 256 bytes, packed with others; above, whole
-// 2 MiB pages of the driver (conformance/gpu/plan_test.cc holds it against a device). The one place
-// that knows how memory is handed out.
+// What one allocation costs: steps of 256 bytes, cut from a slab. What slabs leave over is a part
+// of its own, "slabs" (conformance/gpu/plan_test.cc holds the whole against a device).
 uint64_t AllocationBytes(uint64_t bytes);
 
 // Partial sums and counters that one EXL3 linear of stored sizes (k, n) needs for `rows` rows.
@@ -64,6 +65,8 @@ struct MemoryPlanOptions {
 struct DrafterMemory {
   std::vector<PlanPart> fixed;
   std::vector<PlanPart> per_stream;
+  // The same, allocation by allocation; those of the codebooks apart.
+  std::vector<uint64_t> fixed_blocks, table_blocks, stream_blocks;
   uint64_t page_bytes = 0;   // a stream's context for each 256 positions, where it sees them all
   uint64_t table_bytes = 0;  // of its codebooks: among `fixed` as device memory
   uint64_t split_bytes = 0;  // largest need of one linear
@@ -79,6 +82,8 @@ struct MemoryPlan {
   uint64_t bf16_token_bytes = 0;     // keys and values of one position, in either type
   uint64_t fp8_token_bytes = 0;
   int64_t max_positions = 0;
+  // The end of the last slab, which nothing has been cut from yet and pages are cut from first.
+  uint64_t tail_bytes = 0;
   // What mapping each saves, or would save if it is not mapped: 0 on an integrated device. And what
   // sharing scratch saves or would save.
   uint64_t embedding_mapping_saves = 0;
@@ -86,11 +91,14 @@ struct MemoryPlan {
   uint64_t overlap_saves = 0;
 
   uint64_t fixed_bytes() const;
-  // Weights, tables, scratch, workspaces and drafter: without kept states and the runtime.
+  // Weights, tables, scratch, workspaces, drafter and what slabs leave over: without kept states
+  // and the runtime.
   uint64_t model_bytes() const;
   uint64_t stream_bytes() const;  // without keys and values
-  // `streams` streams of `context` positions each.
+  // What `streams` streams of `context` positions each need.
   uint64_t TotalBytes(int64_t streams, int64_t context) const;
+  // What they take where there is room: the last slab's end is taken too.
+  uint64_t TakenBytes(int64_t streams, int64_t context) const;
   // The most positions that each of `streams` streams can hold in `budget` bytes, in whole pages
   // and at most max_positions; 0 when not even a page fits.
   int64_t LargestContext(uint64_t budget, int64_t streams) const;
@@ -103,15 +111,21 @@ class PartSum {
  public:
   void Add(std::string_view id, uint64_t bytes, uint64_t mapped = 0);
   // One allocation.
-  void Allocate(std::string_view id, uint64_t bytes) { Add(id, AllocationBytes(bytes)); }
+  void Allocate(std::string_view id, uint64_t bytes) {
+    Add(id, AllocationBytes(bytes));
+    if (bytes > 0) blocks_.push_back(bytes);
+  }
   // A linear: its matrix under `matrix`, scales, biases under `scales`.
   void Linear(std::string_view matrix, std::string_view scales, const LinearSource& source);
   // A tensor widened to fp32.
   void Vector(std::string_view id, const TensorView& tensor);
   std::vector<PlanPart> Take() { return std::move(parts_); }
+  // The allocations, in order.
+  const std::vector<uint64_t>& blocks() const { return blocks_; }
 
  private:
   std::vector<PlanPart> parts_;
+  std::vector<uint64_t> blocks_;
 };
 
 MemoryPlan MakeMemoryPlan(const CheckpointInventory& inventory, const ModelConfig& config,

@@ -9,13 +9,16 @@
 #ifdef HALLMARK_HAS_CUDA
 #include "engine/backend/cuda/cuda_backend.h"
 #endif
+#include "engine/base/checked.h"
 #include "engine/base/mapped_file.h"
 #include "engine/draft/drafter.h"
+#include "engine/draft/drafter_plan.h"
 #include "engine/format/checkpoint.h"
 #include "engine/format/drafter_inventory.h"
 #include "engine/format/inventory.h"
 #include "engine/model/forward.h"
 #include "engine/model/geometry.h"
+#include "engine/model/memory_fit.h"
 #include "engine/model/model.h"
 #include "engine/model/sequence.h"
 #include "engine/run/model_target.h"
@@ -25,13 +28,35 @@
 namespace hallmark {
 namespace {
 
+constexpr int64_t kMostContext = int64_t{1} << 40;  // far above any model, far below overflow
+
+Status CheckOptions(const SessionOptions& options) {
+  if (options.context < 0 || options.context > kMostContext) {
+    return Fail(Code::kOutOfRange,
+                "expected 0 (as memory allows) to " + std::to_string(kMostContext) + " positions",
+                {.flag = "--context"});
+  }
+  if (options.streams < 0 || options.streams > kMaxStreams) {
+    return Fail(Code::kOutOfRange,
+                "found " + std::to_string(options.streams) + " streams, expected 1 to " +
+                    std::to_string(kMaxStreams) + ", or 0 (as memory allows)",
+                {.flag = "--streams"});
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Backend>> MakeGpuBackend(const SessionOptions& options) {
   if (!options.tier.empty()) {
     return Fail(Code::kOutOfRange, "tiers are instructions of the CPU, expected none on cuda",
                 {.flag = "--tier"});
   }
 #ifdef HALLMARK_HAS_CUDA
-  return MakeCudaBackend({.mapped_tables = options.mapped_embedding});
+  CudaBackendOptions cuda{.mapped_tables = options.mapped_embedding};
+  // The context's and the kernels' share is not the arena's. At least a byte, for 0 is no bound.
+  if (options.device_bytes > 0) {
+    cuda.device_bytes = std::max(options.device_bytes, kRuntimeBytes + 1) - kRuntimeBytes;
+  }
+  return MakeCudaBackend(cuda);
 #else
   return Fail(Code::kUnsupported,
               "this build has no CUDA backend: it was configured without nvcc 13 (a CUDA toolkit "
@@ -50,6 +75,11 @@ Result<std::unique_ptr<Backend>> MakeBackend(const SessionOptions& options) {
     return Fail(Code::kOutOfRange, "the CPU backend reads the embedding where it is, expected cuda",
                 {.flag = "--embedding"});
   }
+  if (options.device_bytes > 0) {
+    return Fail(Code::kOutOfRange,
+                "the CPU backend has no device memory to bound, expected --device cuda",
+                {.flag = "--vram"});
+  }
   CpuBackendOptions cpu{.threads = options.threads};
   if (!options.tier.empty()) {
     cpu.tier = ParseCpuTier(options.tier);
@@ -66,6 +96,7 @@ Result<std::unique_ptr<Backend>> MakeBackend(const SessionOptions& options) {
 
 // Members in the order they depend on each other: the last is freed first.
 struct Session::Impl {
+  std::string directory;
   SessionOptions options;
   std::unique_ptr<Checkpoint> checkpoint;
   std::unique_ptr<CheckpointInventory> inventory;
@@ -74,6 +105,7 @@ struct Session::Impl {
   std::unique_ptr<Backend> backend;
   std::unique_ptr<Model> model;
   std::unique_ptr<DrafterCheckpoint> drafter_checkpoint;
+  std::optional<DrafterInventory> drafter_tensors;
   std::unique_ptr<Drafter> drafter;
   std::unique_ptr<ModelTarget> target;
   std::unique_ptr<Scheduler> scheduler;
@@ -86,29 +118,51 @@ struct Session::Impl {
     return std::get<Exl3Group>(head.weights).trellis.where();
   }
 
-  // Pages are allocated when they are first used: a context that cannot come to be is refused now.
-  Status CheckRoom(const KvPoolOptions& pages) const {
+  // Settles streams and positions by what the device has room for, before any weight is loaded.
+  // Pages are allocated when they are first used: what cannot come to be is refused now.
+  Result<StreamsAsked> Fit() const {
+    StreamsAsked asked{.streams = options.streams, .context = options.context, .together = true};
     const std::optional<uint64_t> free = TRY(backend->FreeBytes());
-    if (!free) return {};
-    const uint64_t page = KvPool(*backend, model->config, pages).page_bytes();
-    if (page == 0 || static_cast<uint64_t>(pages.max_pages) <= *free / page) return {};
-    return Fail(Code::kResource,
-                std::to_string(pages.max_pages * kKvPageTokens) + " positions need " +
-                    std::to_string(static_cast<uint64_t>(pages.max_pages) * page) + " bytes, " +
-                    std::to_string(*free) + " are free: expected at most " +
-                    std::to_string(*free / page * kKvPageTokens) +
-                    "; fp8 keys and values, or a host-mapped embedding, leave room for more",
-                {.flag = "--context"});
+    if (!free) {
+      if (asked.streams == 0) asked.streams = kMaxStreams;
+      return asked;
+    }
+    std::optional<DrafterMemory> drafts;
+    if (drafter_tensors) {
+      drafts = TRY(PlanDrafter(*drafter_tensors, drafter_checkpoint->config(),
+                               options.drafter_options, inventory->head));
+    }
+    const MemoryPlan plan = MakeMemoryPlan(
+        *inventory, checkpoint->config(), drafts ? &*drafts : nullptr,
+        {.kv = options.kv,
+         .tables = options.mapped_embedding ? TablePlacement::kMapped : TablePlacement::kDevice,
+         .kept_bytes = options.kept_bytes});
+    const bool bounded = options.device_bytes > 0 && options.device_bytes < *free;
+    auto fit = FitTogether(plan, bounded ? options.device_bytes : *free, asked.streams,
+                           asked.context, kMaxStreams);
+    if (fit.has_value()) return fit;
+    Error error = std::move(fit).error();
+    error.where = {.file = directory,
+                   .flag = options.context > 0        ? "--context"
+                           : options.device_bytes > 0 ? "--vram"
+                                                      : ""};
+    if (!bounded) error.message += "; that much is free";
+    return Fail(std::move(error));
   }
 
+  // Headers and config; its weights are not looked at.
   Status OpenDrafter() {
     drafter_checkpoint =
         std::make_unique<DrafterCheckpoint>(TRY(DrafterCheckpoint::Open(options.drafter)));
-    const DrafterConfig& config = drafter_checkpoint->config();
-    TRY(CheckDrafterFits(config, checkpoint->config()));  // before its weights are looked at
-    const DrafterInventory tensors = TRY(TakeDrafterInventory(*drafter_checkpoint));
-    TRY(CheckFiniteDrafter(tensors));
-    drafter = TRY(Drafter::Load(tensors, config, *model, options.drafter_options));
+    TRY(CheckDrafterFits(drafter_checkpoint->config(), checkpoint->config()));
+    drafter_tensors = TRY(TakeDrafterInventory(*drafter_checkpoint));
+    return {};
+  }
+
+  Status LoadDrafter() {
+    TRY(CheckFiniteDrafter(*drafter_tensors));
+    drafter = TRY(Drafter::Load(*drafter_tensors, drafter_checkpoint->config(), *model,
+                                options.drafter_options));
     return drafter_checkpoint->Intact();
   }
 };
@@ -124,7 +178,9 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
 Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
                                                const SessionOptions& options,
                                                std::unique_ptr<Backend> backend) {
+  TRY(CheckOptions(options));
   auto impl = std::make_unique<Impl>();
+  impl->directory = directory;
   impl->options = options;
   impl->checkpoint = std::make_unique<Checkpoint>(TRY(Checkpoint::Open(directory)));
   impl->inventory = std::make_unique<CheckpointInventory>(TRY(TakeInventory(*impl->checkpoint)));
@@ -137,29 +193,26 @@ Result<std::unique_ptr<Session>> Session::Open(const std::string& directory,
   impl->backend = backend != nullptr ? std::move(backend) : TRY(MakeBackend(options));
   const ModelConfig& config = impl->checkpoint->config();
   TRY(impl->backend->CheckShapes(AttentionGeometryOf(config), DeltaNetGeometryOf(config)));
-  impl->model = TRY(Model::Load(*impl->inventory, impl->checkpoint->config(), *impl->backend));
   if (!options.drafter.empty()) TRY(impl->OpenDrafter());
+  const StreamsAsked fit = TRY(impl->Fit());
+  impl->options.streams = static_cast<int>(fit.streams);
+  impl->model = TRY(Model::Load(*impl->inventory, config, *impl->backend));
+  if (impl->drafter_tensors) TRY(impl->LoadDrafter());
   const int64_t vocab = impl->model->config.vocab;
   const TargetInfo info{
       .drawable_ids =
           impl->tokenizer ? std::min<int64_t>(vocab, impl->tokenizer->vocab_size()) : vocab,
       .positions_where = {.file = directory + "/config.json"},
       .head_where = impl->HeadPlace()};
-  if (options.context < 0) {
-    return Fail(Code::kOutOfRange, "expected 0 (as memory allows) or more positions",
-                {.flag = "--context"});
-  }
-  const int64_t part = options.context % kKvPageTokens == 0 ? 0 : 1;
   const KvPoolOptions pages{.type = options.kv,
-                            .max_pages = options.context / kKvPageTokens + part,
+                            .max_pages = RoundUp(fit.context, kKvPageTokens) / kKvPageTokens,
                             .poison = options.poison_pages};
   impl->target = TRY(ModelTarget::Create(*impl->model, impl->drafter.get(), pages, info));
   TRY(impl->backend->Finish());     // uploads that failed fail here
   TRY(impl->checkpoint->Intact());  // and weights that were lost while they were read
-  TRY(impl->CheckRoom(pages));
-  impl->scheduler =
-      TRY(Scheduler::Create(*impl->target, impl->stop_ids,
-                            {.max_streams = options.streams, .kept_bytes = options.kept_bytes}));
+  impl->scheduler = TRY(
+      Scheduler::Create(*impl->target, impl->stop_ids,
+                        {.max_streams = impl->options.streams, .kept_bytes = options.kept_bytes}));
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 

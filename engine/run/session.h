@@ -39,12 +39,18 @@ struct SessionOptions {
   int threads = 0;             // of the CPU backend; 0: as many as the machine has
   // On "cuda": the embedding, and a drafter's codebooks, stay in page-locked host memory.
   bool mapped_embedding = false;
+  // On "cuda": what all of it, the CUDA context included, may take of the device's memory, as a
+  // MemoryPlan counts it; 0: what is free. What cannot fit is refused before weights are loaded.
+  uint64_t device_bytes = 0;
   KvType kv = KvType::kBf16;
   std::string drafter;  // folder of a DFlash or DFlash2 drafter made for the checkpoint; "": none
   DrafterOptions drafter_options;  // how its weights are held, what it may propose
-  int streams = 8;                 // that run at once, 1 .. 8; further requests wait
-  // Positions that all streams together may hold, in whole pages of 256; 0: as memory allows. A
-  // request is promised its prompt and max_tokens when it is admitted.
+  // Streams that run at once, 1 .. 8; further requests wait. 0: as many as memory allows, on a
+  // device those that can hold 32,768 positions each.
+  int streams = 0;
+  // Positions that all streams together may hold, in whole pages of 256; 0: as memory allows, on a
+  // device what the plan leaves to them. A request is promised its prompt and max_tokens when it is
+  // admitted.
   int64_t context = 0;
   size_t kept_bytes = size_t{1} << 30;  // bound of kept states; 0: none are kept
   // Fill key/value pages with NaN before use: what reads a key that was never stored then shows.
@@ -53,10 +59,12 @@ struct SessionOptions {
 
 class Session {
  public:
-  // Opens DIR, and the drafter: checks headers, config and scales, then loads. All or nothing.
+  // Opens DIR, and the drafter: checks headers, config, scales and whether a device has room, then
+  // loads. All or nothing. kResource names the largest that would fit.
   static Result<std::unique_ptr<Session>> Open(const std::string& directory,
                                                const SessionOptions& options = {});
-  // The same on a backend of the caller's; device, tier, threads and mapped_embedding are its own.
+  // The same on a backend of the caller's; device, tier, threads and mapped_embedding are its own,
+  // and so is a bound of what it may take; device_bytes is what is planned with.
   static Result<std::unique_ptr<Session>> Open(const std::string& directory,
                                                const SessionOptions& options,
                                                std::unique_ptr<Backend> backend);
@@ -92,6 +100,7 @@ class Session {
   // What the streams run on; for suites that drive it themselves, while no stream is active.
   Target& target();
   const std::vector<int32_t>& stop_ids() const;
+  // As they were given, but for the number of streams, which is settled.
   const SessionOptions& options() const;
   int64_t vocab_size() const;
   // Ids that may be drawn: the tokenizer's, or the whole vocabulary where there is none. Rows of

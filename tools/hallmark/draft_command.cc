@@ -52,6 +52,8 @@ Status WriteProposal(const ProposalFlags& flags) {
       TRY(ParseInteger(flags.anchor, "--anchor", 0, std::numeric_limits<int32_t>::max())));
   SessionOptions options = TRY(ParseEngineFlags(flags.engine));
   TRY(ParseDraftFlags(flags.draft, options));
+  options.streams = 1;
+  options.kept_bytes = 0;
   Progress progress;
   progress.Show("opening " + flags.directory);
   const std::unique_ptr<Session> session = TRY(OpenSession(flags.directory, options));

@@ -17,6 +17,10 @@ void AddEngineFlags(CLI::App& command, EngineFlags& flags) {
                   "On cuda, where the embedding lies: device, or mapped for page-locked host "
                   "memory [device]")
       ->type_name("PLACE");
+  AddTextFlag(command, "--vram", flags.vram,
+              "On cuda, device memory to fit into, such as 24GiB or 24000MiB, as hallmark plan "
+              "counts it [what is free]")
+      ->type_name("SIZE");
   command.add_option("--threads", flags.threads, "CPU threads; 0: as many as it may use here [0]")
       ->type_name("N");
   command

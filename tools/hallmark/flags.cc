@@ -87,6 +87,21 @@ Result<double> ParseFraction(const std::string& text, const char* flag) {
   return value;
 }
 
+Result<uint64_t> ParseBytes(const std::string& text, const char* flag) {
+  constexpr std::pair<const char*, int> kUnits[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
+  std::string number = text;
+  int shift = 0;
+  for (const auto& [unit, bits] : kUnits) {
+    if (!text.ends_with(unit)) continue;
+    number = text.substr(0, text.size() - 3);
+    shift = bits;
+  }
+  constexpr int64_t kMost = int64_t{1} << 50;
+  const auto value = ParseInteger(number, flag, 0, kMost >> shift);
+  if (value.has_value()) return static_cast<uint64_t>(*value) << shift;
+  return BadFlag(text, "a whole number of bytes, KiB, MiB or GiB, such as 24GiB", flag);
+}
+
 Result<std::vector<int32_t>> ParseIds(const std::string& text) {
   std::vector<int32_t> ids;
   size_t begin = 0;
@@ -134,6 +149,10 @@ Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags) {
     return BadFlag(flags.embedding, "device or mapped", "--embedding");
   }
   options.mapped_embedding = flags.embedding == "mapped";
+  if (flags.vram) {
+    options.device_bytes = TRY(ParseBytes(*flags.vram, "--vram"));
+    if (options.device_bytes == 0) return BadFlag(*flags.vram, "more than no bytes", "--vram");
+  }
   if (!flags.tier.empty()) {
     const auto tier = ParseCpuTier(flags.tier);
     if (!tier) return BadFlag(flags.tier, "scalar, avx2, avx512 or avx512fp16", "--tier");

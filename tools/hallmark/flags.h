@@ -22,6 +22,9 @@ Result<uint64_t> ParseSeed(const std::string& text, const char* flag);
 // A finite decimal fraction.
 Result<double> ParseFraction(const std::string& text, const char* flag);
 
+// Bytes: a whole number with KiB, MiB, GiB, or nothing behind it.
+Result<uint64_t> ParseBytes(const std::string& text, const char* flag);
+
 // "1,2,3": at least one id, none negative. Whether the vocabulary holds them is CheckIds' task.
 Result<std::vector<int32_t>> ParseIds(const std::string& text);
 // kOutOfRange at `where` for an id outside the vocabulary or more ids than positions.
@@ -35,6 +38,7 @@ struct EngineFlags {
   std::string tier;
   std::string threads = "0";
   std::string embedding = "device";
+  std::optional<std::string> vram;  // absent: what the device has free
 };
 Result<SessionOptions> ParseEngineFlags(const EngineFlags& flags);
 

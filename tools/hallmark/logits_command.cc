@@ -21,7 +21,9 @@ Status WriteLogits(const LogitsFlags& flags) {
   TRY(CheckDirectory(flags.directory));
   TRY(CheckOutputFile(flags.out));
   const std::vector<int32_t> ids = TRY(ParseIds(flags.ids));
-  const SessionOptions options = TRY(ParseEngineFlags(flags.engine));
+  SessionOptions options = TRY(ParseEngineFlags(flags.engine));
+  options.streams = 1;
+  options.kept_bytes = 0;
   Progress progress;
   progress.Show("opening " + flags.directory);
   const std::unique_ptr<Session> session = TRY(Session::Open(flags.directory, options));

@@ -18,9 +18,6 @@
 namespace hallmark {
 namespace {
 
-// What the largest number of streams is asked at, whatever else is.
-constexpr int64_t kUsualContext = 32768;
-
 struct PlanFlags {
   std::string directory;
   std::string vram;
@@ -33,26 +30,6 @@ struct PlanFlags {
   bool json = false;
 };
 
-// Bytes: a whole number with KiB, MiB, GiB, or nothing behind it.
-Result<uint64_t> ParseBytes(const std::string& text, const char* flag) {
-  constexpr std::pair<const char*, int> kUnits[] = {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}};
-  std::string number = text;
-  int shift = 0;
-  for (const auto& [unit, bits] : kUnits) {
-    if (!text.ends_with(unit)) continue;
-    number = text.substr(0, text.size() - 3);
-    shift = bits;
-  }
-  constexpr int64_t kMost = int64_t{1} << 50;
-  const auto value = ParseInteger(number, flag, 0, kMost >> shift);
-  if (value.has_value()) return static_cast<uint64_t>(*value) << shift;
-  return Fail(Code::kOutOfRange,
-              "found \"" + text +
-                  "\", expected a whole number of bytes, KiB, MiB or GiB, such as "
-                  "24GiB",
-              {.flag = flag});
-}
-
 Result<MemoryPlanOptions> ParseOptions(const PlanFlags& flags) {
   MemoryPlanOptions options;
   options.kv = TRY(ParseEngineFlags({.kv = flags.kv})).kv;
@@ -64,31 +41,6 @@ Result<MemoryPlanOptions> ParseOptions(const PlanFlags& flags) {
   options.integrated = flags.integrated;
   options.kept_bytes = TRY(ParseBytes(flags.kept, "--kept"));
   return options;
-}
-
-// The plan does not fit: what would.
-tl::unexpected<Error> TooLarge(const PlanReport& report, const PlannedStreams& asked) {
-  const MemoryPlan& plan = report.plan;
-  std::string sentence = std::to_string(asked.streams) +
-                         (asked.streams == 1 ? " stream of " : " streams of ") +
-                         std::to_string(asked.context) + " positions take " +
-                         ByteText(plan.TotalBytes(asked.streams, asked.context)) + ", expected " +
-                         ByteText(report.budget) + " at most";
-  const int64_t context = plan.LargestContext(report.budget, asked.streams);
-  const int64_t streams = plan.MostStreams(report.budget, asked.context, asked.streams);
-  if (context == 0 && report.one_stream_context == 0) {
-    sentence += "; before the first position it is " + ByteText(plan.TotalBytes(1, 0));
-  } else if (context > 0) {
-    sentence += "; the largest that fits is " + std::to_string(context) + " positions" +
-                (asked.streams == 1 ? "" : " each");
-  }
-  if (streams > 0) {
-    sentence += ", or " + std::to_string(streams) + (streams == 1 ? " stream" : " streams");
-  } else if (context == 0 && report.one_stream_context > 0) {
-    sentence += "; the largest that fits is one stream of " +
-                std::to_string(report.one_stream_context) + " positions";
-  }
-  return Fail(Code::kOutOfRange, sentence, {.file = report.directory});
 }
 
 Result<int> Run(const PlanFlags& flags) {
@@ -123,8 +75,10 @@ Result<int> Run(const PlanFlags& flags) {
   }
   report.one_stream_context = plan.LargestContext(report.budget, 1);
   if (plan.TotalBytes(asked.streams, std::max<int64_t>(asked.context, 1)) > report.budget) {
-    asked.context = std::max<int64_t>(asked.context, 1);
-    return TooLarge(report, asked);
+    const StreamsAsked least{.streams = asked.streams,
+                             .context = std::max<int64_t>(asked.context, 1)};
+    return Fail(Code::kOutOfRange, RefusalSentence(plan, report.budget, least),
+                {.file = report.directory});
   }
   std::set<int64_t> contexts = {std::min(kUsualContext, config.max_positions)};
   if (flags.context) contexts.insert(asked.context);

@@ -208,7 +208,9 @@ class Plan27B(Case):
     def test_mapping_and_sharing_save_what_they_are_said_to(self):
         device = self.plan(*self.flags, "--vram", "24GiB")
         mapped = self.plan(*self.flags, "--vram", "24GiB", "--embedding", "mapped")
-        saved = device["totals"]["fixed"] - mapped["totals"]["fixed"]
+        def blocks(plan):  # what slabs leave over differs beside them
+            return sum(part["bytes"] for part in plan["fixed"] if part["id"] != "slabs")
+        saved = blocks(device) - blocks(mapped)
         savings = mapped["savings"]
         self.assertEqual(saved, savings["embedding_mapping"] + savings["codebook_mapping"])
         self.assertAlmostEqual(savings["embedding_mapping"] / GIB, 2.37, delta=0.01)

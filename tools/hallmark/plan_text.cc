@@ -33,6 +33,7 @@ std::string_view PartName(const std::string& id) {
       {"drafter.weights", "drafter: weights"},
       {"drafter.codebooks", "drafter: codebooks"},
       {"drafter.scratch", "drafter: scratch"},
+      {"slabs", "between blocks, too small for any"},
       {"kept_states", "kept states (--kept)"},
       {"runtime", "CUDA context and kernels (assumed)"},
       {"stream.state", "DeltaNet states, convolution windows"},
@@ -68,13 +69,6 @@ Json PartsJson(const std::vector<PlanPart>& parts) {
 }
 
 }  // namespace
-
-std::string ByteText(uint64_t bytes) {
-  const double value = static_cast<double>(bytes);
-  if (bytes >= uint64_t{1} << 30) return fmt::format("{:.2f} GiB", value / (1 << 30));
-  if (bytes >= uint64_t{1} << 20) return fmt::format("{:.2f} MiB", value / (1 << 20));
-  return fmt::format("{:.1f} KiB", value / 1024);
-}
 
 Json PlanJson(const PlanReport& report) {
   const MemoryPlan& plan = report.plan;

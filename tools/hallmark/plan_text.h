@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/model/memory_plan.h"
+#include "engine/model/memory_fit.h"
 
 namespace hallmark {
 
@@ -30,9 +30,6 @@ struct PlanReport {
   // What was asked for, or the largest context of one stream.
   PlannedStreams chosen;
 };
-
-// "11.42 GiB", "3.00 MiB", "0.5 KiB".
-std::string ByteText(uint64_t bytes);
 
 // Schema: receipts/schemas/plan.v1.schema.json.
 nlohmann::json PlanJson(const PlanReport& report);

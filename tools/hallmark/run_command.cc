@@ -28,7 +28,8 @@ struct RunFlags {
   std::string max_tokens = "256";
   std::string temperature = "0", top_k = "0", top_p = "1", min_p = "0", seed = "0";
   std::optional<std::string> copy_match, window;
-  std::string streams = "8", context = "0";
+  std::optional<std::string> streams;
+  std::string context = "0", kept = "1GiB";
   DraftFlags draft;
   EngineFlags engine;
 };
@@ -78,8 +79,13 @@ Result<GenerateRequest> ParseRequest(const RunFlags& flags) {
 Result<SessionOptions> ParseOptions(const RunFlags& flags) {
   SessionOptions options = TRY(ParseEngineFlags(flags.engine));
   TRY(ParseDraftFlags(flags.draft, options));
-  options.streams =
-      static_cast<int>(TRY(ParseInteger(flags.streams, "--streams", 1, kMostStreams)));
+  if (flags.streams) {
+    options.streams =
+        static_cast<int>(TRY(ParseInteger(*flags.streams, "--streams", 1, kMostStreams)));
+  } else if (!flags.prompts.file) {
+    options.streams = 1;  // all that a device has room for is the one prompt's
+  }
+  options.kept_bytes = TRY(ParseBytes(flags.kept, "--kept"));
   options.context = TRY(ParseInteger(flags.context, "--context", 0, kMostContext));
   return options;
 }
@@ -162,13 +168,16 @@ void AddPolicyFlags(CLI::App& command, RunFlags& flags) {
   AddTextFlag(command, "--window", flags.window,
               "Drafts and copied ids verified a round at most [as measured costs advise]")
       ->type_name("N");
-  command.add_option("--streams", flags.streams, "Prompts that run at once, 1 to 8 [8]")
+  AddTextFlag(command, "--streams", flags.streams,
+              "Prompts that run at once, 1 to 8 [8; on cuda as many as hold 32768 positions each]")
       ->type_name("N");
   command
       .add_option("--context", flags.context,
                   "Positions that all running prompts and replies may hold together, in pages of "
                   "256; 0: as memory allows [0]")
       ->type_name("N");
+  command.add_option("--kept", flags.kept, "Bound of kept states; 0: none are kept [1GiB]")
+      ->type_name("SIZE");
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/backend/cuda/arena.h"
 
-#include <algorithm>
 #include <string>
 
 #include "engine/base/check.h"
@@ -69,12 +68,6 @@ Result<void*> DeviceArena::TakeSlab(uint64_t bytes) {
   // Not even for a moment more than the limit.
   if (bytes_held() + RetiredBytes() + bytes > limit_) TRY(stream_.Synchronize());
   return stream_.Allocate(bytes);
-}
-
-Result<uint64_t> DeviceArena::FreeBytes() {
-  uint64_t free = TRY(stream_.device().FreeBytes());
-  if (limit_ > 0) free = std::min(free, limit_ - std::min<uint64_t>(limit_, bytes_held()));
-  return free + slabs_.free_bytes();
 }
 
 }  // namespace hallmark

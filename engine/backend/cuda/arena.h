@@ -40,9 +40,6 @@ class DeviceArena {
   // buffer.
   Result<Buffer> Allocate(size_t bytes);
 
-  // What Allocate could still give in all.
-  Result<uint64_t> FreeBytes();
-
   size_t bytes_used() const { return bytes_used_; }          // by buffers, as they asked
   size_t bytes_held() const { return slabs_.held_bytes(); }  // from the driver
 

@@ -64,7 +64,7 @@ TEST_F(DeviceArenaTest, GivesEverySlabBack) {
     for (int i = 0; i < 100; ++i) buffers.push_back(*arena.Allocate(kMiB / 4));
     EXPECT_GE(device_.device_bytes(), before + 23 * kMiB);
     EXPECT_LE(device_.device_bytes(), before + 28 * kMiB);
-    EXPECT_LE(Count(CudaCallKind::kAllocate), 13);  // a slab of eight blocks at the least
+    EXPECT_LE(Count(CudaCallKind::kAllocate), 13);  // a slab has eight blocks
   }
   EXPECT_EQ(device_.device_bytes(), before);
   EXPECT_EQ(Count(CudaCallKind::kAllocate), Count(CudaCallKind::kFree));
@@ -108,18 +108,19 @@ TEST_F(DeviceArenaTest, AFreedBufferOutlivesLaunchesInFlight) {
 // Near the end of a device's memory there is no room for many blocks at once.
 TEST_F(DeviceArenaTest, ASlabThatCannotBeHadIsAskedForSmaller) {
   DeviceArena& arena = Open().arena();
+  constexpr size_t kOdd = 33 * kMiB / 16;  // of which few are no whole pages
   const Buffer large = *arena.Allocate(512 * kMiB);
   const size_t before = device_.device_bytes();
   for (const uint64_t room : {64, 32, 20, 8, 4}) {
     device_.memory_limit = before + room * kMiB;
-    const auto block = arena.Allocate(3 * kMiB);
+    const auto block = arena.Allocate(kOdd);
     ASSERT_TRUE(block.has_value()) << room;
     EXPECT_LE(device_.device_bytes(), device_.memory_limit);
     EXPECT_GE(2 * (device_.device_bytes() - before), (room - 4) * kMiB);
   }
   device_.memory_limit = before + 2 * kMiB;
   const int64_t calls = Count(CudaCallKind::kAllocate);
-  EXPECT_EQ(arena.Allocate(3 * kMiB).error().code, Code::kResource);
+  EXPECT_EQ(arena.Allocate(kOdd).error().code, Code::kResource);
   EXPECT_LE(Count(CudaCallKind::kAllocate) - calls, 6);
   EXPECT_TRUE(arena.Allocate(kMiB).has_value());
 }
@@ -130,8 +131,6 @@ TEST_F(DeviceArenaTest, ALimitIsKeptAndUsedUp) {
   arena.set_limit(22 * kMiB);  // two are taken
   std::vector<Buffer> buffers;
   for (int i = 0; i < 2; ++i) buffers.push_back(*arena.Allocate(8 * kMiB));
-  EXPECT_EQ(*arena.FreeBytes(),
-            22 * kMiB - 16 * kMiB - SlabMap::BlockBytes(arena.bytes_used() - 16 * kMiB));
   EXPECT_EQ(arena.Allocate(8 * kMiB).error().code, Code::kResource);
   buffers.push_back(*arena.Allocate(4 * kMiB));
   EXPECT_EQ(arena.bytes_held(), 22 * kMiB);

@@ -51,6 +51,7 @@ class CudaBackend : public Backend, private DeviceChecks {
                                                  const CudaBackendOptions& options) {
     auto backend = std::unique_ptr<CudaBackend>(new CudaBackend(std::move(owned), options));
     backend->execution_ = TRY(CudaExecution::Create(device));
+    backend->execution_->arena().set_limit(options.device_bytes);
     backend->draft_ops_ = std::make_unique<CudaDraftOps>(*backend->execution_);
     const CudaDeviceFacts& facts = device.facts();
     backend->tier_ = "sm_" + std::to_string(facts.major) + std::to_string(facts.minor);

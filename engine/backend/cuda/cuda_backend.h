@@ -6,6 +6,7 @@
 #ifndef HALLMARK_ENGINE_BACKEND_CUDA_CUDA_BACKEND_H_
 #define HALLMARK_ENGINE_BACKEND_CUDA_CUDA_BACKEND_H_
 
+#include <cstdint>
 #include <memory>
 
 #include "engine/backend/backend.h"
@@ -17,6 +18,7 @@ class CudaDevice;
 
 struct CudaBackendOptions {
   bool mapped_tables = false;  // embedding tables stay in page-locked host memory
+  uint64_t device_bytes = 0;   // the most that weights and buffers may take; 0: what there is
 };
 
 // On the first device that CUDA shows. Errors: OpenRuntimeDevice (runtime_device.h), and
