@@ -24,6 +24,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   // Whatever is listed is absent from a checkpoint of no tensors.
   size_t listed = 0;
   for (const hallmark::StoredModule& module : config->storage) listed += module.tensors.size();
-  if (hallmark::StorageFaults(*config, {}).empty() != (listed == 0)) std::abort();
+  if (hallmark::StorageFaults(*config, {}).empty() && listed > 0) std::abort();
   return 0;
 }

@@ -149,7 +149,8 @@ class Judgement {
 Result<bool> JudgePayload(const Knowledge& knowledge, std::string_view name, std::string_view bytes,
                           const VerifyOptions& options, ReceiptVerdict& verdict,
                           Findings& findings) {
-  verdict.sha256 = Sha256Hex(bytes);
+  // A file that no receipt can be is not read to its end, which may be far.
+  if (bytes.size() <= kMaxReceiptBytes) verdict.sha256 = Sha256Hex(bytes);
   verdict.outcome = Outcome::kFail;
   const std::optional<Json> statement = ReadReceipt(knowledge, bytes, findings);
   if (!statement) return false;
