@@ -33,37 +33,42 @@ std::string EscapePointer(const std::string& key) {
   return text;
 }
 
-// Tracks the keys seen in each open object, and where in each open array the reader stands.
-class DuplicateGuard {
+using DomParser = nlohmann::detail::json_sax_dom_parser<Json>;
+
+// Builds the value, and tracks the keys seen in each open object and where in each open array the
+// reader stands. Not the library's parser callback: that one looks through the whole parent at the
+// end of each object, so that a list of n objects takes n * n steps.
+class GuardedParser : public DomParser {
  public:
-  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
-    using Event = Json::parse_event_t;
-    const bool starts = event == Event::object_start || event == Event::array_start;
-    if ((starts || event == Event::value) && !open_.empty() && open_.back().array) {
-      Level& level = open_.back();
-      level.place = std::to_string(level.items++);
+  explicit GuardedParser(Json& value) : DomParser(value) {}
+
+  bool null() { return Count() && DomParser::null(); }
+  bool boolean(bool value) { return Count() && DomParser::boolean(value); }
+  bool number_integer(int64_t value) { return Count() && DomParser::number_integer(value); }
+  bool number_unsigned(uint64_t value) { return Count() && DomParser::number_unsigned(value); }
+  bool number_float(double value, const std::string& text) {
+    return Count() && DomParser::number_float(value, text);
+  }
+  bool string(std::string& value) { return Count() && DomParser::string(value); }
+
+  bool start_object(size_t size) { return Open(false) && DomParser::start_object(size); }
+  bool start_array(size_t size) { return Open(true) && DomParser::start_array(size); }
+  bool end_object() {
+    open_.pop_back();
+    return DomParser::end_object();
+  }
+  bool end_array() {
+    open_.pop_back();
+    return DomParser::end_array();
+  }
+  bool key(std::string& value) {
+    Bound();
+    Level& level = open_.back();
+    level.place = value;
+    if (!level.seen.insert(value).second) {
+      throw Refusal{Code::kMalformed, "the key \"" + value + "\" appears twice", Pointer()};
     }
-    if (event != Event::object_end && event != Event::array_end && ++values_ > kMaxJsonValues) {
-      throw Refusal{Code::kOutOfRange,
-                    "more than " + std::to_string(kMaxJsonValues) + " values and keys", Pointer()};
-    }
-    if (starts) {
-      if (depth >= kMaxJsonDepth) {
-        throw Refusal{Code::kMalformed,
-                      "nested deeper than " + std::to_string(kMaxJsonDepth) + " levels", Pointer()};
-      }
-      open_.push_back({.array = event == Event::array_start});
-    } else if (event == Event::object_end || event == Event::array_end) {
-      open_.pop_back();
-    } else if (event == Event::key) {
-      Level& level = open_.back();
-      level.place = value.get<std::string>();
-      if (!level.seen.insert(*level.place).second) {
-        throw Refusal{Code::kMalformed, "the key \"" + *level.place + "\" appears twice",
-                      Pointer()};
-      }
-    }
-    return true;
+    return DomParser::key(value);
   }
 
  private:
@@ -73,6 +78,29 @@ class DuplicateGuard {
     std::set<std::string> seen;        // keys of an object
     std::optional<std::string> place;  // the latest key or index
   };
+
+  void Bound() {
+    if (++values_ > kMaxJsonValues) {
+      throw Refusal{Code::kOutOfRange,
+                    "more than " + std::to_string(kMaxJsonValues) + " values and keys", Pointer()};
+    }
+  }
+  bool Count() {
+    if (!open_.empty() && open_.back().array) {
+      open_.back().place = std::to_string(open_.back().items++);
+    }
+    Bound();
+    return true;
+  }
+  bool Open(bool array) {
+    Count();
+    if (open_.size() >= static_cast<size_t>(kMaxJsonDepth)) {
+      throw Refusal{Code::kMalformed,
+                    "nested deeper than " + std::to_string(kMaxJsonDepth) + " levels", Pointer()};
+    }
+    open_.push_back({.array = array});
+    return true;
+  }
   std::string Pointer() const {
     std::string text;
     for (const Level& level : open_) {
@@ -80,6 +108,7 @@ class DuplicateGuard {
     }
     return text;
   }
+
   std::vector<Level> open_;
   size_t values_ = 0;
 };
@@ -93,11 +122,9 @@ Result<Json> ParseJson(std::string_view text, const std::string& file) {
                 {.file = file, .byte = 0});
   }
   try {
-    DuplicateGuard guard;
-    Json parsed = Json::parse(text.begin(), text.end(),
-                              [&guard](int depth, Json::parse_event_t event, Json& value) {
-                                return guard(depth, event, value);
-                              });
+    Json parsed;
+    GuardedParser guarded(parsed);
+    Json::sax_parse(text.begin(), text.end(), &guarded);  // throws what is wrong
     const size_t nul = text.find('\0');
     if (nul == std::string_view::npos) return parsed;
     return Fail(Code::kMalformed, "NUL is no JSON", {.file = file, .byte = nul});

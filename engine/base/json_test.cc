@@ -81,6 +81,15 @@ TEST(ParseJson, BoundsTheNumberOfValues) {
   EXPECT_EQ(value.error().where.pointer, "/" + std::to_string(kMaxJsonValues - 1));
 }
 
+// Quadratic time would be hours.
+TEST(ParseJson, TakesAListOfAMillionObjects) {
+  std::string text = "[{}";
+  for (int i = 1; i < 1'000'000; ++i) text += ",{}";
+  const auto value = ParseJson(text + "]", "x.json");
+  ASSERT_TRUE(value.has_value());
+  EXPECT_EQ(value->size(), 1'000'000u);
+}
+
 TEST(CanonicalJson, SortsKeysAndEndsWithANewline) {
   const auto value = ParseJson(R"({"b":1,"a":2})", "x.json");
   EXPECT_EQ(CanonicalJson(*value), "{\n  \"a\": 2,\n  \"b\": 1\n}\n");
