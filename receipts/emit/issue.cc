@@ -38,7 +38,9 @@ double SecondsSince(Clock::time_point start) {
 
 Result<FileDigest> DigestOf(const std::string& name, const std::string& path) {
   const MappedFile file = TRY(MappedFile::Open(path));
-  return FileDigest{name, file.bytes().size(), Sha256Hex(file.bytes())};
+  FileDigest digest{name, file.bytes().size(), Sha256Hex(file.bytes())};
+  TRY(file.Intact());
+  return digest;
 }
 
 // Every file the engine read of a folder; the shards apart, since they are subjects too.
