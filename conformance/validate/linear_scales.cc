@@ -26,8 +26,10 @@ constexpr double kImplausibleAmongAll = 4096;
 constexpr double kWeakest = 1e-4;
 constexpr double kStrongest = 1e4;
 constexpr double kSpike = 1000;
+constexpr int64_t kFewToStandOut = 16;
 constexpr double kManyDead = 1.0 / 16;
 constexpr double kManySubnormal = 0.01;
+constexpr int64_t kFewSubnormal = 8;
 
 // `size`: the model's, of the stored ones.
 Result<ScaleVector> Measure(const TensorView& tensor, bool packed, int64_t size) {
@@ -54,7 +56,11 @@ Result<ScaleVector> Measure(const TensorView& tensor, bool packed, int64_t size)
       ++counted;
     }
   }
-  if (counted > 0) out.rms = std::sqrt(squares / static_cast<double>(counted));
+  if (counted == 1) out.rms = out.largest;
+  if (counted > 1) {
+    const double rest = std::max(0.0, squares - double{out.largest} * out.largest);
+    out.rms = std::sqrt(rest / static_cast<double>(counted - 1));
+  }
   return out;
 }
 
@@ -82,7 +88,11 @@ class Judge {
     Side(linear.group->input_scale, linear.input);
     Side(linear.group->output_scale, linear.output);
     Dead(linear, head);
-    if (linear.gain > 0) Gain(linear);
+    // What such scales amount to follows from them.
+    const auto subnormal = [](const ScaleVector& side) {
+      return side.subnormal == side.count - side.zeros - side.not_finite;
+    };
+    if (linear.gain > 0 && !subnormal(linear.input) && !subnormal(linear.output)) Gain(linear);
   }
 
  private:
@@ -101,8 +111,9 @@ class Judge {
       Tell("scale-all-subnormal", Code::kOutOfRange, tensor.where(),
            fmt::format("every scale that is not zero is below 2^-14, the largest is {:.3g}",
                        side.largest));
-    } else if (static_cast<double>(side.subnormal) >
-               kManySubnormal * static_cast<double>(side.count)) {
+    } else if (side.subnormal >= kFewSubnormal &&
+               static_cast<double>(side.subnormal) >
+                   kManySubnormal * static_cast<double>(side.count)) {
       Tell("scale-subnormal", Code::kOutOfRange, tensor.where(),
            fmt::format("{} of {} scales are below 2^-14", side.subnormal, side.count));
     }
@@ -110,14 +121,10 @@ class Judge {
       Tell("scale-saturated", Code::kOutOfRange, tensor.where(),
            fmt::format("{} of {} scales are 65504", side.saturated, side.count));
     }
-    // One value of n is at most sqrt(n) times their RMS, so the RMS of the others is what counts.
-    const double rest =
-        (side.rms * side.rms * static_cast<double>(counted) - double{side.largest} * side.largest) /
-        static_cast<double>(std::max<int64_t>(counted - 1, 1));
-    if (counted > 16 && side.largest > kSpike * std::sqrt(std::max(rest, 0.0))) {
+    if (side.saturated == 0 && counted > kFewToStandOut && side.largest > kSpike * side.rms) {
       Tell("scale-spike", Code::kOutOfRange, tensor.where(),
            fmt::format("one scale is {:.4g}, the others have an RMS of {:.3g}", side.largest,
-                       std::sqrt(std::max(rest, 0.0))));
+                       side.rms));
     }
   }
 

@@ -27,7 +27,9 @@ struct ScaleVector {
   int64_t saturated = 0;  // 65504
   int64_t not_finite = 0;
   float largest = 0;
-  double rms = 0;  // of those that are finite and not zero
+  // Of those that are finite and not zero, the largest left out: one that stands out is a fault of
+  // its own and says nothing of the others.
+  double rms = 0;
 };
 
 struct LinearScales {

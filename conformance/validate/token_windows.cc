@@ -26,13 +26,14 @@ Result<std::vector<TokenWindow>> SampleWindows(Session& session, const WindowOpt
   std::vector<TokenWindow> out;
   for (uint64_t i = 0; i < windows; ++i) {
     out.push_back(RulePrompt(session.drawable_ids(), kRuleIds, options.seed + i));
-    GenerateRequest request{.prompt = out.back(),
-                            .max_tokens = tokens - kRuleIds,
-                            .sampling = {.temperature = 1.0, .seed = options.seed + i},
-                            .ignore_stop = true,
-                            .draft = {.drafter = false, .copy_match = 0},
-                            .resume = false,
-                            .keep = false};
+    GenerateRequest request{
+        .prompt = out.back(),
+        .max_tokens = tokens - kRuleIds,
+        .sampling = {.temperature = 1.0, .top_p = 0.9, .seed = options.seed + i},
+        .ignore_stop = true,
+        .draft = {.drafter = false, .copy_match = 0},
+        .resume = false,
+        .keep = false};
     request.on_token = [&](int32_t) {
       if (progress && ++drawn % 64 == 0) progress("sampled ids", drawn, total);
       return true;

@@ -29,7 +29,8 @@ struct WindowOptions {
 // Ids at the beginning of each window that a rule gives and no model.
 inline constexpr int64_t kRuleIds = 4;
 
-// Draws at temperature 1 from every id, past stop ids. Fewer tokens where the model has no more
+// Draws at temperature 1 from the likeliest ids that together have 0.9 of the probability, past
+// stop ids: from all ids a small model soon draws noise. Fewer tokens where the model has no more
 // positions. kOutOfRange for windows too short to hold a draw.
 Result<std::vector<TokenWindow>> SampleWindows(Session& session, const WindowOptions& options,
                                                const StepProgress& progress);
