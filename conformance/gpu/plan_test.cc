@@ -21,9 +21,9 @@
 namespace hallmark {
 namespace {
 
-constexpr int64_t kPrompt = 1100;  // more than one pass takes
+constexpr int64_t kPrompt = 4200;  // fills what a drafter sees, which grows up to its window
 constexpr int64_t kTokens = 64;
-constexpr int64_t kPages = 5;  // of 256 positions
+constexpr int64_t kPages = 17;  // of 256 positions
 
 SessionOptions Options() {
   SessionOptions options;

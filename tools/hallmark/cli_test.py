@@ -134,6 +134,8 @@ class Usage(Case):
                             ("--seed", "18446744073709551616"), ("--kv", "int4"),
                             ("--device", "tpu"), ("--embedding", "disk"),
                             ("--embedding", "mapped"), ("--threads", "-1"),
+                            ("--vram", "24GiB"), ("--vram", "24GB"), ("--vram", "0"),
+                            ("--kept", "-1"), ("--streams", "0"),
                             ("--threads", "two"), ("--threads", "99999"), ("--tier", "sse9")):
             done = run("run", SCRIBE, "--ids", "1", flag, value, "--json")
             error = json.loads(done.stdout)["error"]
