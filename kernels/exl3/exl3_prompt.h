@@ -48,8 +48,8 @@ cudaError_t LaunchExl3Prompt(const Exl3DeviceLayer& layer, Exl3RangePlan plan, c
                              const void* xh, int64_t rows, float* y, int64_t y_stride,
                              int64_t columns, cudaStream_t stream);
 
-// Most bytes of dynamic shared memory of one block of LaunchExl3Prompt, for the static contract. There
-// is no static shared memory.
+// Most bytes of dynamic shared memory of one block of LaunchExl3Prompt, for the static contract.
+// There is no static shared memory.
 inline constexpr size_t kExl3PromptSharedBytes = 98304;
 
 }  // namespace hallmark
