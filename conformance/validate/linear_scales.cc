@@ -88,16 +88,18 @@ class Judge {
     Side(linear.group->input_scale, linear.input);
     Side(linear.group->output_scale, linear.output);
     Dead(linear, head);
-    // What such scales amount to follows from them.
-    const auto subnormal = [](const ScaleVector& side) {
-      return side.subnormal == side.count - side.zeros - side.not_finite;
-    };
-    if (linear.gain > 0 && !subnormal(linear.input) && !subnormal(linear.output)) Gain(linear);
+    if (linear.gain > 0 && Tells(linear.input) && Tells(linear.output)) Gain(linear);
   }
 
  private:
   void Tell(std::string_view check, Code code, Locator where, std::string message) {
     findings_->Add(check, {.code = code, .message = std::move(message), .where = std::move(where)});
+  }
+
+  // A few scales have no telling RMS, and what subnormal ones amount to follows from them.
+  static bool Tells(const ScaleVector& side) {
+    const int64_t counted = side.count - side.zeros - side.not_finite;
+    return side.packed || (counted > kFewToStandOut && side.subnormal < counted);
   }
 
   // Values that are not finite are found by the scan of all bytes.
