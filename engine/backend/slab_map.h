@@ -6,6 +6,11 @@
 // A block takes whole steps of 256 bytes out of the smallest free range that holds it, the lowest
 // of equals. Free neighbours of one slab are joined; ranges never reach across slabs. The same
 // calls give the same places. Sizes are below 2^60 bytes.
+//
+// What is lost: of a page of keys and values in whole 2 MiB nothing, of smaller ones a 256th and
+// the end of the last slab. States and windows that streams let go leave ranges of just their
+// sizes, which the next stream's fill: no more is ever held than the most streams at once have
+// taken.
 #ifndef HALLMARK_ENGINE_BACKEND_SLAB_MAP_H_
 #define HALLMARK_ENGINE_BACKEND_SLAB_MAP_H_
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/backend/cuda/fake_cuda.h"
+#include "engine/backend/cuda/grown_buffer.h"
 #include "engine/base/random.h"
 
 namespace hallmark {
@@ -144,6 +145,23 @@ TEST_F(DeviceArenaTest, ALimitIsKeptAndUsedUp) {
   const int64_t refused = Count(CudaCallKind::kAllocate);
   EXPECT_TRUE(arena.Allocate(20 * kMiB).has_value());
   EXPECT_EQ(Count(CudaCallKind::kAllocate) - refused, 1);
+}
+
+// Outgrown scratch goes before more is taken: never both at once, and whole pages, so no hole.
+TEST_F(DeviceArenaTest, GrownScratchLeavesNothingBehind) {
+  DeviceArena& arena = Open().arena();
+  const size_t before = arena.bytes_held();
+  GrownBuffer scratch(arena);
+  arena.set_limit(before + 10 * kMiB);
+  for (const size_t mib : {3, 5, 7, 10}) {
+    ASSERT_TRUE(scratch.Reserve(mib * kMiB - 1).has_value()) << mib;
+    EXPECT_EQ(arena.bytes_held() - before, (mib + 1) / 2 * 2 * kMiB);
+  }
+  const int64_t moves = scratch.moves();
+  EXPECT_EQ(scratch.Reserve(10 * kMiB + 1).error().code, Code::kResource);
+  EXPECT_GT(scratch.moves(), moves);  // graphs must not use what is gone
+  EXPECT_EQ(scratch.bytes(), 0u);
+  EXPECT_TRUE(scratch.Reserve(10 * kMiB).has_value());
 }
 
 // Work that is recorded must not take memory that it lets go again: the graph would go on using it.
