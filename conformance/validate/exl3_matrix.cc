@@ -74,6 +74,10 @@ void Transpose(const float* in, float* out) {
 
 }  // namespace
 
+Result<std::vector<float>> ReadExl3InputScales(const Exl3Group& group) {
+  return ReadScales(group.input_scale, group.input_packed);
+}
+
 TileDecoder::TileDecoder(Exl3Rate rate) : table_(CodebookTable(rate.codebook)) {
   stream_words_ = TileWords(rate.k2) / 2;
   const int ring = 128 * rate.k2;
@@ -100,7 +104,7 @@ void TileDecoder::Decode(const std::byte* words, float* values, int64_t stride) 
 
 Result<Exl3Matrix> Exl3Matrix::Open(const Exl3Group& group) {
   Exl3Matrix matrix(group);
-  matrix.input_ = TRY(ReadScales(group.input_scale, group.input_packed));
+  matrix.input_ = TRY(ReadExl3InputScales(group));
   matrix.output_ = TRY(ReadScales(group.output_scale, group.output_packed));
   return matrix;
 }

@@ -17,6 +17,9 @@
 
 namespace hallmark {
 
+// Input scales [k], signs included; of packed ones the magnitude is 1.
+Result<std::vector<float>> ReadExl3InputScales(const Exl3Group& group);
+
 // Decodes tiles of one rate.
 class TileDecoder {
  public:

@@ -9,12 +9,12 @@
 
 namespace hallmark {
 
-void StepFindings::Add(std::string_view check, Error error) {
+void StepFindings::Add(std::string_view check, Error error, std::string_view clause) {
   const auto found = std::find_if(checks_.begin(), checks_.end(),
                                   [check](const StepCheck& info) { return info.id == check; });
   CHECK(found != checks_.end());
   findings_.push_back({.severity = found->severity,
-                       .clause = std::string(found->clause),
+                       .clause = std::string(clause.empty() ? found->clause : clause),
                        .check = std::string(check),
                        .error = std::move(error),
                        .action = std::string(found->action)});

@@ -29,8 +29,8 @@ class StepFindings {
   // `checks` outlives this; what stands higher explains what stands lower.
   explicit StepFindings(std::span<const StepCheck> checks) : checks_(checks) {}
 
-  // `check` is on the list.
-  void Add(std::string_view check, Error error);
+  // `check` is on the list. A `clause` takes the place of the list's.
+  void Add(std::string_view check, Error error, std::string_view clause = {});
   size_t CountOf(std::string_view check) const;
 
   // In the order of the list; equals in the order of their coming.
