@@ -181,6 +181,30 @@ TEST(DrafterForms, QuantizedOnLoadEqualsTheSameWeightsReadFromAFile) {
   EXPECT_GT(WorstRelative(Rows(plain), on_load), 1e-3);
 }
 
+// bf16 values written as fp32 are the same numbers: each tensor in the type it happens to have.
+TEST(DrafterForms, TypesThatDifferByTensorChangeNoBit) {
+  DrafterWriter writer(kShape);
+  const std::string narrow = Folder("types_narrow");
+  const std::string mixed = Folder("types_mixed");
+  ASSERT_TRUE(writer.Write(narrow).has_value());
+  size_t widened = 0;
+  for (size_t n = 0; n < writer.tensors().size(); n += 2) {
+    TensorSpec& tensor = writer.tensors()[n];
+    const std::string bytes = tensor.bytes;
+    ASSERT_EQ(tensor.dtype, DType::kBF16) << tensor.name;
+    tensor = FloatTensor(tensor.name, DType::kF32, tensor.shape, [&](int64_t i) {
+      uint16_t value;
+      std::memcpy(&value, bytes.data() + 2 * i, 2);
+      return Bf16ToFloat(value);
+    });
+    ++widened;
+  }
+  ASSERT_GT(widened, 10u);
+  ASSERT_TRUE(writer.Write(mixed).has_value());
+  const auto bits = CompareBits<float>(Rows(narrow), Rows(mixed));
+  EXPECT_TRUE(bits.Passed()) << bits.ToString();
+}
+
 TEST(DrafterForms, AffineAgreesWithThePlainMatrixOfItsValues) {
   const std::string affine = Folder("affine");
   const std::string plain = Folder("affine_plain");

@@ -362,6 +362,30 @@ TEST(FormatAccept, OtherSafetensorsFilesBesideTheModel) {
   EXPECT_TRUE(Open(folder).inventory.has_value());
 }
 
+TEST(FormatAccept, AFolderOfAnyName) {
+  CheckpointWriter writer({.layers = 1});
+  writer.Shard(2);
+  std::string deep;
+  for (int i = 0; i < 6; ++i) deep += "/" + std::string(200, static_cast<char>('a' + i));
+  for (const std::string& name :
+       {std::string("/\u043C\u043E\u0434\u0435\u043B\u044C"), std::string("/two words "),
+        std::string("/back\\slash"), std::string("/%41 \"quoted\" 'names' $HOME;*"), deep}) {
+    const std::string folder = TestFolder() + name;
+    std::filesystem::create_directories(folder);
+    ASSERT_TRUE(writer.Write(folder).has_value()) << name;
+    const Opened opened = Open(folder);
+    ASSERT_TRUE(opened.inventory.has_value()) << name;
+    for (const CheckpointFile& shard : opened.checkpoint->shards()) {
+      EXPECT_TRUE(shard.path.starts_with(folder)) << shard.path;
+    }
+    // And one that is not there is named as it was asked for.
+    const auto absent = Checkpoint::Open(folder + "/nowhere");
+    ASSERT_FALSE(absent.has_value());
+    EXPECT_EQ(absent.error().code, Code::kNotFound);
+    EXPECT_EQ(absent.error().where.file, folder + "/nowhere");
+  }
+}
+
 TEST(FormatAccept, EveryOffsetOfTheDataSection) {
   for (size_t spaces = 0; spaces < 8; ++spaces) {
     const Opened opened = Open(CheckpointWriter({.layers = 1}), {.spaces = spaces});

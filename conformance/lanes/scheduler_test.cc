@@ -187,6 +187,45 @@ TEST_F(SchedulerOnFake, APromptThatPartsAtTheLastKeptIdDoesNotResumeThere) {
   EXPECT_EQ(Expect(id, parts).resumed, 2);
 }
 
+// A prompt that is kept whole has nothing left to feed and no logits to draw from; a shorter one
+// lies inside what is kept. Every length around a page's end, both ways.
+TEST_F(SchedulerOnFake, APromptNoLongerThanAKeptOneFeedsItsLastIdAgain) {
+  std::vector<int32_t> text;
+  for (int32_t i = 0; i < 34; ++i) text.push_back(1 + i * 7 % 31);
+  for (const int64_t kept : {15, 16, 17, 31, 32, 33, 34}) {
+    for (int64_t asked = 1; asked <= kept; ++asked) {
+      Open({}, {.kept_bytes = 100000});
+      GenerateRequest first = Request({text.begin(), text.begin() + kept}, 0);
+      first.keep_at = {kept};
+      Submit(first);
+      RunAll();
+      GenerateRequest again = Request({text.begin(), text.begin() + asked}, 5);
+      const StreamId id = Submit(again);
+      RunAll();
+      EXPECT_EQ(Expect(id, again).resumed, asked == kept ? kept - 1 : 0);
+      TearDown();
+    }
+  }
+}
+
+// What cannot run leaves nothing to do behind it, and the next request is served.
+TEST_F(SchedulerOnFake, ARefusedRequestLeavesNoRoundToRun) {
+  Open({.max_pages = 2});
+  GenerateRequest good = Request({1, 2, 3});
+  for (const int64_t length : {33, 91, 5000}) {
+    Refused(Request(std::vector<int32_t>(static_cast<size_t>(length), 1), 1));
+    EXPECT_EQ(scheduler_->active(), 0u);
+    const auto more = scheduler_->Round();
+    ASSERT_TRUE(more.has_value());
+    EXPECT_FALSE(*more);
+    EXPECT_EQ(target_->live_states(), 0);
+    good.keep = false;
+    const StreamId id = Submit(good);
+    RunAll();
+    EXPECT_EQ(Expect(id, good).ids.size(), 12u);
+  }
+}
+
 // A row that joins at once moves the state before its draw: the draw's position must not move too.
 TEST_F(SchedulerOnFake, ALoneRowIsDrawnAtItsOwnPosition) {
   Open({});

@@ -227,6 +227,29 @@ TEST(DrafterConfig, LayerIdsAreWithinTheTargetAndListedOnce) {
   ExpectRefused(With(ids, "[]"), Code::kOutOfRange, ids);
 }
 
+// Any row of the target's embedding can be the mask, the last and those of no id among them; no
+// other id stands in for one that is not stated.
+TEST(DrafterConfig, TheMaskIsARowOfTheEmbeddingAndIsStated) {
+  const std::string mask = "/dflash_config/mask_token_id";
+  for (const char* id : {"0", "1", "299"}) {
+    const auto config = With(mask, id);
+    ASSERT_TRUE(config.has_value()) << id;
+    EXPECT_EQ(config->mask_token, std::stoi(id));
+  }
+  for (const char* id : {"300", "-1", "4294967296"}) {
+    ExpectRefused(With(mask, id), Code::kOutOfRange, mask);
+  }
+  for (const char* value : {"\"299\"", "299.0", "[299]"}) {
+    ExpectRefused(With(mask, value), Code::kMalformed, mask);
+  }
+  ExpectRefused(Parse([&](DrafterWriter& w) {
+                  w.Erase(mask);
+                  w.Set("/pad_token_id", "0");
+                  w.Set("/eos_token_id", "1");
+                }),
+                Code::kMalformed, "/mask_token_id");
+}
+
 TEST(DrafterConfig, ARequiredKeyThatIsMissingIsNamed) {
   for (const char* key : {"hidden_size", "intermediate_size", "num_hidden_layers", "vocab_size",
                           "num_attention_heads", "num_key_value_heads"}) {

@@ -151,6 +151,27 @@ TEST(DrafterInventory, MissingAndUnknownTensorsAreNamed) {
       Code::kUnsupported, "layers.1.attention_conv.base_kernel");
 }
 
+// Other drafters bring a head, an embedding, or a table from their ids to the target's: a reader
+// that passes them over drafts with the wrong ones.
+TEST(DrafterInventory, AHeadAnEmbeddingOrAnIdTableOfItsOwnIsNamed) {
+  const auto zeros = [](int64_t) { return 0.0f; };
+  const TensorSpec own[] = {
+      FloatTensor("lm_head.weight", DType::kBF16, {64, 128}, zeros),
+      FloatTensor("embed_tokens.weight", DType::kBF16, {300, 128}, zeros),
+      {.name = "d2t", .dtype = DType::kI64, .shape = {64}, .bytes = std::string(512, 0)},
+      {.name = "t2d", .dtype = DType::kBool, .shape = {300}, .bytes = std::string(300, 0)},
+      FloatTensor("candidate_selector.bias", DType::kF16, {300}, zeros)};
+  for (const TensorSpec& tensor : own) {
+    ExpectRefused([&](DrafterWriter& w) { w.Add(tensor); }, Code::kUnsupported, tensor.name);
+  }
+}
+
+// Another spelling of a norm is both a name too few and a name too many.
+TEST(DrafterInventory, ANormOfAnotherSpellingIsMissingAndUnknown) {
+  ExpectRefused([](DrafterWriter& w) { w.Tensor("hidden_norm.weight").name = "enc_norm.weight"; },
+                Code::kNotFound, "hidden_norm.weight");
+}
+
 TEST(DrafterInventory, AShapeOrTypeOtherThanTheConfigsIsNamed) {
   ExpectRefused(
       [](DrafterWriter& w) {
