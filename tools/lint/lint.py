@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs one lint over the tree, or all that need no build: lint.py [NAME] [--write].
 
-Names: layers, length, licence, words, format, documents, clauses, labels. Each is a ctest of the
+Names: layers, length, licence, words, format, documents, clauses, atomics, labels. Each is a ctest of the
 label `lint`. Exit 0 clean, 1 with one line a problem, 2 usage.
 """
 import argparse
 import os
 import sys
 
+import atomics
 import clauses
 import documents
 import files
@@ -17,7 +18,7 @@ import labels
 import layers
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NAMES = ("layers", "length", "licence", "words", "format", "documents", "clauses")
+NAMES = ("layers", "length", "licence", "words", "format", "documents", "clauses", "atomics")
 
 
 def run(name, options):
@@ -35,6 +36,7 @@ def run(name, options):
         "words": lambda: files.check_words(root),
         "format": lambda: formatting.check(root),
         "documents": lambda: documents.check(root),
+        "atomics": lambda: atomics.check(root),
         "clauses": lambda: clauses.check(root, options.write),
     }
     return checks[name](), []

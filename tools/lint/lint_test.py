@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every lint is shown red for the fault it exists to see, and green without it."""
+import importlib.machinery
+import importlib.util
 import json
 import os
 import sys
@@ -7,6 +9,7 @@ import tempfile
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import atomics  # pylint: disable=wrong-import-position
 import clauses  # pylint: disable=wrong-import-position
 import documents  # pylint: disable=wrong-import-position
 import files  # pylint: disable=wrong-import-position
@@ -116,6 +119,77 @@ class Formatting(TreeTest):
         wanted, formatting.WANTED = formatting.WANTED, "no-such-clang-format"
         self.addCleanup(setattr, formatting, "WANTED", wanted)
         self.red(formatting.check(self.root), "not installed")
+
+
+class Atomics(TreeTest):
+    def setUp(self):
+        super().setUp()
+        self.put("kernels/a/count.cu", "void F(int32_t* count) { atomicAdd(count, 1); }\n")
+
+    def test_integers_are_clean(self):
+        self.put("kernels/a/b.cu", "F(const int* x, uint32_t* __restrict__ y) {\n"
+                 "  atomicMax(y, 3u);  // not atomicAdd(z, 1.0f)\n}\n")
+        self.assertEqual(atomics.check(self.root), [])
+
+    def test_floats_are_red(self):
+        for line in ("void F(float* sum) { atomicAdd(sum, 1.0f); }",
+                     "__shared__ float sum; atomicAdd(&sum, x);",
+                     "std::atomic<float> sum;", "cuda::atomic_ref<float> sum(*x);",
+                     'asm("red.global.add.f32 [%0], %1;");', 'asm("atom.add.noftz.f16x2 %0;");',
+                     "#pragma omp parallel for reduction(+ : sum)"):
+            self.put("engine/backend/b.cuh", line + "\n")
+            self.red(atomics.check(self.root), "engine/backend/b.cuh:1")
+
+    def test_no_call_at_all_is_red(self):
+        self.put("kernels/a/count.cu", "\n")
+        self.red(atomics.check(self.root), "wrong place")
+
+
+class PublicReports(unittest.TestCase):
+    """The page of public reports stands on names; a name that is nothing's shows nothing."""
+
+    def setUp(self):
+        loader = importlib.machinery.SourceFileLoader(
+            "public_reports", os.path.join(REPOSITORY, "tools", "public-reports"))
+        self.tool = importlib.util.module_from_spec(
+            importlib.util.spec_from_loader(loader.name, loader))
+        loader.exec_module(self.tool)
+        self.reports = [{"id": name, "tests": ["unit.a.S.c"]} for name in self.tool.IDS]
+
+    def check(self, built=("unit.a.S.c", "unit.kernels.K.c"), sources=()):
+        return self.tool.check(self.reports, set(built), set(sources), {"a-fault"})
+
+    def red(self, words, **arguments):
+        problems = self.check(**arguments)
+        self.assertEqual(len(problems), 1, problems)
+        self.assertRegex(problems[0], words)
+
+    def test_all_ids_and_names_are_clean(self):
+        self.reports[3] = {"id": "B004", "tests": ["unit.a.S*"], "faults": ["a-fault"]}
+        self.reports[4] = {"id": "B005", "tests": [], "reason": "other layer", "note": "x"}
+        self.assertEqual(self.check(), [])
+
+    def test_a_missing_double_or_unknown_id_is_red(self):
+        self.reports.append({"id": "B007", "tests": ["unit.a.S.c"]})
+        self.red("B007 is there 2 times")
+        self.reports[-1]["id"] = "B101"
+        self.red("B101 is no id")
+        del self.reports[-1], self.reports[99]
+        self.red("B100 is missing")
+
+    def test_a_name_of_nothing_is_red(self):
+        for name in ("unit.a.S.d", "unit.a.T*", "unit.kernels.K.d", "conf.gpu.I/G.c/0"):
+            self.reports[1]["tests"] = [name]
+            self.red("B002: there is no test", sources={"S.d", "K.d", "G.c"})
+        self.reports[1] = {"id": "B002", "tests": ["unit.a.S.c"], "faults": ["no-fault"]}
+        self.red("B002: there is no planted fault no-fault")
+        self.reports[1] = {"id": "B002", "tests": []}
+        self.red("B002: neither a test nor a reason")
+
+    def test_without_cuda_gpu_tests_must_be_in_the_sources(self):
+        self.reports[1]["tests"] = ["conf.gpu.I/G.c/0", "unit.kernels.K.d", "conf.gpu.I/G.c*"]
+        self.assertEqual(self.check(built=["unit.a.S.c"], sources={"G.c", "K.d"}), [])
+        self.red("B002: there is no test unit.kernels.K.d", built=["unit.a.S.c"], sources={"G.c"})
 
 
 class Labels(unittest.TestCase):
