@@ -220,22 +220,72 @@ TEST(SmallSessions, TheBestOfOneCandidateIsTheGreedyIdDraftedOrNot) {
   }
 }
 
+// As many rows wait for a verdict as the widest block has, and no more than there are positions.
+TEST(SmallSessions, AnyBlockOfADrafterFitsItsWindow) {
+  CheckpointWriter target;
+  target.Set("/text_config/max_position_embeddings", "300");
+  const std::string folder = Written(target);
+  GenerateRequest request = Request(RulePrompt(300, 240, 9), {.temperature = 0.5, .seed = 2});
+  request.max_tokens = 100;
+  const Generation alone = Reply(*Open(folder), request);
+  EXPECT_EQ(alone.stop, StopReason::kContext);
+  EXPECT_EQ(alone.ids.size(), 61u);  // the last id drawn is not fed
+  for (const int block : {2, 3, 17, 128}) {
+    const std::string drafter = TestFolder("drafter");
+    ASSERT_TRUE(DrafterWriter({.block = block, .seed = 3}).Write(drafter).has_value());
+    const std::unique_ptr<Session> session = Open(folder, drafter);
+    ASSERT_NE(session, nullptr) << block;
+    for (const int64_t window : {1, block - 1, 200}) {
+      request.draft = {.copy_match = 0, .window = window};
+      const Generation drafted = Reply(*session, request);
+      ExpectSame(alone, drafted);
+      EXPECT_EQ(drafted.stop, StopReason::kContext);
+      EXPECT_GT(drafted.drafted, 0) << block << ", " << window;
+      EXPECT_FALSE(drafted.draft_error.has_value());
+    }
+  }
+}
+
 // A residual of more than 65,504 is an fp32 number like any other.
-TEST(SmallSessions, AResidualBeyondFp16IsCarried) {
+CheckpointWriter LargeResidual() {
   CheckpointWriter writer({.quantized = false});
   std::string& down = writer.Tensor(writer.Name("layers.1.mlp.down_proj.weight")).bytes;
-  for (size_t i = 0; i < down.size() / 2; ++i) {
+  for (size_t i = 0; i < down.size(); i += 2) {
     uint16_t value;
-    std::memcpy(&value, down.data() + 2 * i, 2);
+    std::memcpy(&value, down.data() + i, 2);
     value = FloatToBf16(Bf16ToFloat(value) * 0x1p20f);
-    std::memcpy(down.data() + 2 * i, &value, 2);
+    std::memcpy(down.data() + i, &value, 2);
   }
-  const std::unique_ptr<Session> session = Open(Written(writer));
+  return writer;
+}
+
+TEST(SmallSessions, AResidualBeyondFp16IsCarried) {
+  const std::unique_ptr<Session> session = Open(Written(LargeResidual()), DrafterFor(300, "299"));
   ASSERT_NE(session, nullptr);
-  const auto logits = session->Logits(RulePrompt(300, 20, 7));
+  const std::vector<int32_t> prompt = RulePrompt(300, 20, 7);
+  const auto logits = session->Logits(prompt);
   ASSERT_TRUE(logits.has_value()) << logits.error().ToString();
   for (const float logit : *logits) ASSERT_TRUE(std::isfinite(logit));
-  EXPECT_EQ(Reply(*session, Request(RulePrompt(300, 20, 7))).ids.size(), size_t{kTokens});
+  const Generation reply = Reply(*session, Request(prompt));
+  EXPECT_EQ(reply.ids.size(), size_t{kTokens});
+  EXPECT_GT(reply.drafted, 0);
+  EXPECT_FALSE(reply.draft_error.has_value());
+}
+
+// Taps that an EXL3 drafter's fp16 inputs cannot hold end the drafting, and no reply.
+TEST(SmallSessions, ADrafterThatOverflowsIsGivenUpAndTheReplyGoesOn) {
+  const std::string drafter = TestFolder("drafter");
+  ASSERT_TRUE(
+      DrafterWriter({.targets = {2, 1}, .form = LinearForm::kExl3}).Write(drafter).has_value());
+  const std::unique_ptr<Session> session = Open(Written(LargeResidual()), drafter);
+  ASSERT_NE(session, nullptr);
+  GenerateRequest request = Request(RulePrompt(300, 20, 7));
+  const Generation drafted = Reply(*session, request);
+  ASSERT_TRUE(drafted.draft_error.has_value());
+  EXPECT_EQ(drafted.draft_error->code, Code::kOutOfRange);
+  EXPECT_EQ(drafted.draft_error->where.tensor, "fc");
+  request.draft.drafter = request.resume = false;
+  ExpectSame(Reply(*session, request), drafted);
 }
 
 // An EXL3 input is rounded to fp16: one that overflows names its layer, the first that did.
