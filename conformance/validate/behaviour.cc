@@ -7,12 +7,14 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "conformance/cases/chunked_equals_whole.h"
 #include "conformance/cases/levels.h"
 #include "conformance/cases/row_invariance.h"
+#include "conformance/cases/scratch_clean.h"
 #include "conformance/harness/comparators.h"
 #include "conformance/validate/layer_trace.h"
 #include "conformance/validate/step_findings.h"
@@ -72,8 +74,9 @@ bool IsSystem(Code code) {
 
 class Run {
  public:
-  Run(const BehaviourOptions& options, const StepProgress& progress)
-      : options_(options), progress_(progress), findings_(kChecks) {}
+  Run(const BehaviourOptions& options, std::unique_ptr<Backend> backend,
+      const StepProgress& progress)
+      : options_(options), progress_(progress), findings_(kChecks), backend_(std::move(backend)) {}
 
   Result<StepReport> Go() {
     if (TRY(Open()) && TRY(Trace()) && TRY(Alive())) {
@@ -93,12 +96,21 @@ class Run {
     if (progress_) progress_(what, done, total);
   }
 
-  // On the CPU the backend is watched.
+  // A backend in the host's memory is watched.
   Result<std::unique_ptr<Backend>> MakeBackend() {
-    if (options_.session.device != "cpu") return std::unique_ptr<Backend>();
-    CpuBackendOptions cpu{.threads = options_.session.threads,
-                          .tier = ParseCpuTier(options_.session.tier)};
-    auto watched = std::make_unique<WatchedBackend>(TRY(MakeCpuBackend(cpu)));
+    if (backend_ == nullptr && options_.session.device != "cpu") return std::unique_ptr<Backend>();
+    if (backend_ == nullptr) {
+      CpuBackendOptions cpu{.threads = options_.session.threads};
+      if (!options_.session.tier.empty()) {
+        cpu.tier = ParseCpuTier(options_.session.tier);
+        if (!cpu.tier) {
+          return Fail(Code::kOutOfRange, "there is no tier \"" + options_.session.tier + "\"",
+                      {.flag = "--tier"});
+        }
+      }
+      backend_ = TRY(MakeCpuBackend(cpu));
+    }
+    auto watched = std::make_unique<WatchedBackend>(std::move(backend_));
     watched_ = watched.get();
     return std::unique_ptr<Backend>(std::move(watched));
   }
@@ -123,22 +135,35 @@ class Run {
     const LayerTrace trace = TRY(TraceLayers(*session_));
     if (watched_ != nullptr) watched_->Watch(false);
     Inputs(trace.refused.has_value());
+    std::optional<int> layer = trace.first_not_finite;
+    // A pass that was refused has no rows: the norms saw them.
+    if (watched_ != nullptr && watched_->first_norm_not_finite()) {
+      layer = *watched_->first_norm_not_finite() / 2 - (*watched_->first_norm_not_finite() + 1) % 2;
+    }
+    if (layer) {
+      NotFinite(*layer);
+      return false;
+    }
     if (trace.refused) {
       Tell("input-overflow", *trace.refused);
       return false;
     }
     facts_["residual_largest"] = *std::ranges::max_element(trace.largest);
-    if (!trace.first_not_finite) return true;
-    const int layer = *trace.first_not_finite;
+    return true;
+  }
+
+  // `layer` -1: the embedding.
+  void NotFinite(int layer) {
     const CheckpointInventory& inventory = session_->inventory();
-    Locator where = inventory.embedding.where();
-    if (layer >= 0) where = inventory.layers[static_cast<size_t>(layer)].input_norm.where();
-    Tell("layer-not-finite",
-         {Code::kOutOfRange,
-          layer < 0 ? "rows of the embedding are not finite"
-                    : fmt::format("the output of layer {} is the first that is not finite", layer),
-          std::move(where)});
-    return false;
+    const Locator where = layer < 0
+                              ? inventory.embedding.where()
+                              : inventory.layers[static_cast<size_t>(layer)].input_norm.where();
+    Tell(
+        "layer-not-finite",
+        {Code::kOutOfRange,
+         layer < 0 ? "rows of the embedding are not finite"
+                   : fmt::format("layer {} is the first to give values that are not finite", layer),
+         where});
   }
 
   void Inputs(bool refused) {
@@ -206,9 +231,10 @@ class Run {
     CaseRegistry registry;
     TRY(AddForwardRowCases(runs_, registry));
     TRY(AddChunkedEqualsWholeCases(runs_, registry));
-    if (drafted || options_.all_cases) TRY(AddLevelCases(Level::kL3, subject, registry));
-    std::vector<std::string_view> wanted = {""};
-    if (!options_.all_cases) {
+    TRY(AddScratchCleanCases(subject, registry));
+    TRY(AddLevelCases(Level::kL3, subject, registry));
+    std::vector<std::string_view> wanted(options_.cases.begin(), options_.cases.end());
+    if (wanted.empty()) {
       wanted.assign(kShort.begin(), kShort.end());
       if (drafted) wanted.insert(wanted.end(), kShortDrafted.begin(), kShortDrafted.end());
     }
@@ -216,6 +242,7 @@ class Run {
     for (const std::string& name : registry.Names()) {
       for (const std::string_view prefix : wanted) total += name.starts_with(prefix);
     }
+    if (total == 0) return Fail(Code::kOutOfRange, "no case has a name that begins so");
     uint64_t done = 0;
     Json cases = Json::object();
     for (const std::string_view prefix : wanted) {
@@ -269,6 +296,7 @@ class Run {
   const StepProgress& progress_;
   StepFindings findings_;
   Json facts_ = Json::object();
+  std::unique_ptr<Backend> backend_;   // the caller's, until it is the session's
   WatchedBackend* watched_ = nullptr;  // the session's
   std::unique_ptr<Session> session_;
   std::shared_ptr<PromptRuns> runs_;
@@ -278,7 +306,13 @@ class Run {
 
 Result<StepReport> ValidateBehaviour(const BehaviourOptions& options,
                                      const StepProgress& progress) {
-  return Run(options, progress).Go();
+  return Run(options, nullptr, progress).Go();
+}
+
+Result<StepReport> ValidateBehaviour(const BehaviourOptions& options,
+                                     std::unique_ptr<Backend> backend,
+                                     const StepProgress& progress) {
+  return Run(options, std::move(backend), progress).Go();
 }
 
 }  // namespace hallmark

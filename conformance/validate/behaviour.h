@@ -7,7 +7,9 @@
 #ifndef HALLMARK_CONFORMANCE_VALIDATE_BEHAVIOUR_H_
 #define HALLMARK_CONFORMANCE_VALIDATE_BEHAVIOUR_H_
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "conformance/validate/finding.h"
 #include "conformance/validate/progress.h"
@@ -19,14 +21,19 @@ namespace hallmark {
 struct BehaviourOptions {
   std::string folder;
   SessionOptions session;  // device, threads, cache type, drafter
-  // Every case of levels L2 and L3; else one cut, one width and, with a drafter, the cases of
-  // drafting and of resumed prompts.
-  bool all_cases = false;
+  // Cases to run, by the beginning of "clause/case": {""} is every case of levels L2 and L3. Empty:
+  // one cut, one width and, with a drafter, those of drafting and of resumed prompts.
+  std::vector<std::string> cases;
 };
 
 // What the checkpoint is at fault for is a finding, that it does not open among it. An error is the
-// system's or the device's.
+// system's or the device's, or kOutOfRange for `cases` that name none.
 Result<StepReport> ValidateBehaviour(const BehaviourOptions& options, const StepProgress& progress);
+// The same on a backend of the caller's whose memory is the host's; the session's device, tier and
+// threads are its own.
+Result<StepReport> ValidateBehaviour(const BehaviourOptions& options,
+                                     std::unique_ptr<Backend> backend,
+                                     const StepProgress& progress);
 
 }  // namespace hallmark
 

@@ -9,7 +9,7 @@
 namespace hallmark {
 namespace {
 
-constexpr double kLeast = 0.7;
+constexpr double kLeast = 0.6;
 constexpr double kMost = 3.0;
 constexpr double kGross = 12.0;
 

@@ -8,7 +8,7 @@
 // table agrees within 5 %. The incoherence transform makes any trained matrix Gaussian enough.
 // Reason for the bounds: error feedback along a calibration set raises the plain error (measured
 // over a model of 51 linears in all three codebooks and eight widths: 1.05 to 1.7 times), and no
-// code of that rate can fall below 2^-2b, which is 0.73 to 0.92 of the middle. One bit less is 3.4
+// code of that rate can fall below 2^-2b, which is 0.65 to 0.94 of the middle. One bit less is 3.4
 // to 4 times the middle: the upper bound lies below it.
 #ifndef HALLMARK_CONFORMANCE_VALIDATE_ERROR_BAND_H_
 #define HALLMARK_CONFORMANCE_VALIDATE_ERROR_BAND_H_

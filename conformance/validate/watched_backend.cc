@@ -52,4 +52,13 @@ Status WatchedBackend::Linear(const LinearWeight& weight, ConstRows x, Rows y) {
   return real_->Linear(weight, x, y);
 }
 
+Status WatchedBackend::RmsNorm(ConstRows x, const float* weight, float eps, Rows out) {
+  if (watching_ && !first_norm_not_finite_) {
+    const auto finite = [](float value) { return std::isfinite(value); };
+    if (!std::all_of(x.data, x.data + x.rows * x.cols, finite)) first_norm_not_finite_ = norms_;
+    ++norms_;
+  }
+  return real_->RmsNorm(x, weight, eps, out);
+}
+
 }  // namespace hallmark

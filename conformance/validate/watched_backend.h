@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,9 +26,14 @@ class WatchedBackend : public Backend {
 
   explicit WatchedBackend(std::unique_ptr<Backend> real) : real_(std::move(real)) {}
 
-  void Watch(bool on) { watching_ = on; }
+  void Watch(bool on) {
+    watching_ = on;
+    norms_ = 0;
+  }
   // Of the EXL3 linears, in the order of their loading.
   const std::vector<Input>& inputs() const { return inputs_; }
+  // Number of the norm, two a layer and one at the end, since watching began.
+  std::optional<int> first_norm_not_finite() const { return first_norm_not_finite_; }
 
   std::string name() const override { return real_->name(); }
   std::string tier() const override { return real_->tier(); }
@@ -65,9 +71,7 @@ class WatchedBackend : public Backend {
     return real_->CopyColumns(x, column, out);
   }
   Status Add(Rows x, ConstRows y) override { return real_->Add(x, y); }
-  Status RmsNorm(ConstRows x, const float* weight, float eps, Rows out) override {
-    return real_->RmsNorm(x, weight, eps, out);
-  }
+  Status RmsNorm(ConstRows x, const float* weight, float eps, Rows out) override;
   Status SwiGlu(ConstRows gate, ConstRows up, Rows out) override {
     return real_->SwiGlu(gate, up, out);
   }
@@ -97,6 +101,8 @@ class WatchedBackend : public Backend {
  private:
   std::unique_ptr<Backend> real_;
   bool watching_ = false;
+  int norms_ = 0;
+  std::optional<int> first_norm_not_finite_;
   std::vector<Input> inputs_;
   std::map<const LinearWeight*, size_t> index_;
 };
