@@ -72,6 +72,8 @@ constexpr std::array kChecks = {
               "State eos_token_id in generation_config.json: replies end only at their limit."},
     CheckInfo{"chat-end-not-a-stop", kWarning,
               "Add the id that ends a turn to eos_token_id in generation_config.json."},
+    CheckInfo{"drafter-mask-is-a-stop", kWarning,
+              "State the mask that the drafter was trained with: an id that ends texts is none."},
     CheckInfo{"stop-ids-differ", kWarning, "State the same stop ids in both files."},
     CheckInfo{"special-token-unknown", kWarning,
               "Let tokenizer_config.json and tokenizer.json name the same tokens."},

@@ -318,6 +318,15 @@ DrafterFiles ReadDrafterFiles(WatchedFolder& folder, const Weights& weights,
   out.config = std::move(reading.config);
   if (target != nullptr) {
     findings->AddAll("drafter-mismatch", DrafterMismatches(*out.config, *target));
+    // What a converter writes that takes the padding for a mask it was not told.
+    const int64_t mask = out.config->mask_token;
+    if (std::find(target->eos.begin(), target->eos.end(), mask) != target->eos.end()) {
+      findings->Add("drafter-mask-is-a-stop",
+                    {.code = Code::kMismatch,
+                     .message = "the mask is id " + std::to_string(mask) +
+                                ", which ends texts in the target's config.json",
+                     .where = out.config->At("mask_token_id")});
+    }
   }
   if (!known) return out;
   TensorFaults all;

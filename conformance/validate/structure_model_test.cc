@@ -289,6 +289,8 @@ std::vector<BrokenCheckpoint> Drafters() {
                  {{"config-value", Code::kMalformed, kConfig, "/rope_theta"}})),
       of(Value("MaskOutsideTheVocabulary", Code::kOutOfRange, std::string(own) + "mask_token_id",
                "4096")),
+      of(Set("TheMaskEndsTexts", kConfig, std::string(own) + "mask_token_id", "4070",
+             "drafter-mask-is-a-stop", kMismatch)),
       of(Value("AnotherActivation", Code::kUnsupported, "/hidden_act", "\"gelu\"")),
       of(Planted("TheTargetHasOtherLayers",
                  [](Copy& c) { c.Set(kConfig, "/num_target_layers", "9"); },
