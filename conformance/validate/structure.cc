@@ -49,6 +49,45 @@ Json LinearsJson(const CheckpointInventory& inventory) {
   return list;
 }
 
+double BitsOf(const LinearSource& linear) {
+  if (const auto* group = std::get_if<Exl3Group>(&linear.weights)) return group->bits();
+  const auto* plain = std::get_if<PlainLinear>(&linear.weights);
+  const TensorView& weight =
+      plain != nullptr ? plain->weight : std::get<AffineLinear>(linear.weights).weight;
+  return 8.0 * static_cast<double>(weight.bytes.size()) /
+         static_cast<double>(linear.in_features * linear.out_features);
+}
+
+// Mean bits of a weight of each layer's linears, scales not counted; the head is last.
+Json LayerBitsJson(const CheckpointInventory& inventory) {
+  Json list = Json::array();
+  struct Sum {
+    std::string part;
+    double bits = 0;
+    int64_t weights = 0;
+  };
+  std::vector<Sum> sums;
+  const std::string layers = inventory.prefix + "layers.";
+  for (const LinearSource* linear : Linears(inventory)) {
+    const std::string& name = linear->name();
+    const bool in_layer = name.starts_with(layers);
+    const std::string part =
+        in_layer ? name.substr(layers.size(), name.find('.', layers.size()) - layers.size())
+                 : "head";
+    if (sums.empty() || sums.back().part != part) sums.push_back({.part = part});
+    const int64_t weights = linear->in_features * linear->out_features;
+    const double bits = BitsOf(*linear);
+    sums.back().bits += bits * static_cast<double>(weights);
+    sums.back().weights += weights;
+  }
+  for (const Sum& sum : sums) {
+    list.push_back({{"part", sum.part},
+                    {"bits", sum.bits / static_cast<double>(sum.weights)},
+                    {"weights", sum.weights}});
+  }
+  return list;
+}
+
 Json ModelJson(const WatchedFolder& folder, const Weights& weights, const ModelFiles& model,
                const TextFiles& text) {
   Json json = {{"files", folder.FilesJson()},
@@ -68,6 +107,7 @@ Json ModelJson(const WatchedFolder& folder, const Weights& weights, const ModelF
     json["used_tensors"] = model.inventory->used_tensors;
     json["used_bytes"] = model.inventory->used_bytes;
     json["linears"] = LinearsJson(*model.inventory);
+    json["layer_bits"] = LayerBitsJson(*model.inventory);
   }
   return json;
 }

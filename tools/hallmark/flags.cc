@@ -210,17 +210,17 @@ Status CheckDirectory(const std::string& directory, const char* flag) {
               {.file = directory, .flag = flag});
 }
 
-Status CheckOutputFile(const std::string& path) {
+Status CheckOutputFile(const std::string& path, const char* flag) {
   std::error_code error;
-  if (path.empty()) return BadFlag(path, "the name of a file to write", "--out");
+  if (path.empty()) return BadFlag(path, "the name of a file to write", flag);
   const fs::file_status status = fs::status(path, error);
   if (fs::is_directory(status)) {
     return Fail(Code::kOutOfRange, "found a folder, expected a file to write",
-                {.file = path, .flag = "--out"});
+                {.file = path, .flag = flag});
   }
   if (fs::exists(status) && !fs::is_regular_file(status)) {
     return Fail(Code::kOutOfRange, "found a device, pipe or socket, expected a file to write",
-                {.file = path, .flag = "--out"});
+                {.file = path, .flag = flag});
   }
   const fs::path parent = fs::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();

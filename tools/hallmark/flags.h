@@ -67,7 +67,7 @@ Result<T> NameFlag(Result<T> result, const char* flag) {
 Status CheckDirectory(const std::string& directory, const char* flag = "DIR");
 // Refuses an output file that is a folder or a device, or whose folder cannot be written, before
 // work starts.
-Status CheckOutputFile(const std::string& path);
+Status CheckOutputFile(const std::string& path, const char* flag = "--out");
 // kOutOfRange for an output file that is one of `inputs`, or lies in one that is a folder; links
 // are followed. What does not exist, or has no name, is no file.
 Status CheckOutputApart(const std::string& path, std::span<const std::string> inputs);

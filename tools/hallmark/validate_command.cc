@@ -2,15 +2,20 @@
 // hallmark validate: what a vendor runs before a checkpoint is published.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "conformance/validate/behaviour.h"
 #include "conformance/validate/numbers.h"
+#include "conformance/validate/report_html.h"
+#include "conformance/validate/source.h"
 #include "conformance/validate/validation.h"
 #include "conformance/validate/validation_json.h"
+#include "receipts/emit/atomic_file.h"
 #include "receipts/emit/machine.h"
 #include "tools/hallmark/command.h"
 #include "tools/hallmark/report.h"
@@ -20,8 +25,9 @@ namespace {
 
 struct ValidateFlags {
   std::string directory;
-  std::optional<std::string> drafter;
+  std::optional<std::string> drafter, reference, report;
   std::vector<std::string> steps;
+  EngineFlags engine;
   bool json = false;
 };
 
@@ -37,13 +43,35 @@ int ExitCodeOf(Judgement judgement) {
   return kExitUndecided;
 }
 
-// Those that were asked for, in the order in which they rest on each other; all of them by default.
+constexpr std::string_view kSource = "source";
+
+bool Wants(const ValidateFlags& flags, std::string_view step) {
+  return flags.steps.empty() ||
+         std::find(flags.steps.begin(), flags.steps.end(), step) != flags.steps.end();
+}
+
+// Those that were asked for, in the order in which they rest on each other; by default all for
+// which there is what they need.
 Result<std::vector<ValidationStep>> Steps(const ValidateFlags& flags,
                                           const ValidationOptions& options) {
+  SessionOptions session = TRY(ParseEngineFlags(flags.engine));
+  SessionOptions drafted = session;
+  drafted.drafter = flags.drafter.value_or("");
   std::vector<ValidationStep> all = {
       StructureStep(options),
-      {.name = "numbers", .run = [folder = options.folder](const StepProgress& progress) {
-         return ValidateNumbers({.folder = folder}, progress);
+      {.name = "numbers",
+       .run =
+           [folder = options.folder](const StepProgress& progress) {
+             return ValidateNumbers({.folder = folder}, progress);
+           }},
+      {.name = "behaviour",
+       .run = [options = BehaviourOptions{.folder = options.folder, .session = drafted}](
+                  const StepProgress& progress) { return ValidateBehaviour(options, progress); }},
+      {.name = std::string(kSource),
+       .run = [options = SourceOptions{.folder = options.folder,
+                                       .reference = flags.reference.value_or(""),
+                                       .session = session}](const StepProgress& progress) {
+         return ValidateSource(options, progress);
        }}};
   std::string names;
   for (const ValidationStep& step : all) names += (names.empty() ? "" : ", ") + step.name;
@@ -55,16 +83,39 @@ Result<std::vector<ValidationStep>> Steps(const ValidateFlags& flags,
     return Fail(Code::kNotFound, "found \"" + wanted + "\", expected one of " + names,
                 {.flag = "--step"});
   }
-  if (flags.steps.empty()) return all;
+  if (!flags.reference && !flags.steps.empty() && Wants(flags, kSource)) {
+    return Fail(Code::kOutOfRange, "the source step needs the source model's folder",
+                {.flag = "--reference"});
+  }
+  if (flags.reference && !Wants(flags, kSource)) {
+    return Fail(Code::kOutOfRange,
+                "only the source step reads a reference, and it is not asked for",
+                {.flag = "--reference"});
+  }
   std::erase_if(all, [&flags](const ValidationStep& step) {
-    return std::find(flags.steps.begin(), flags.steps.end(), step.name) == flags.steps.end();
+    return !Wants(flags, step.name) || (step.name == kSource && !flags.reference);
   });
   return all;
+}
+
+// Only a page may be written over: never a file of the model, not through a link either.
+Status CheckReport(const std::string& path) {
+  TRY(CheckOutputFile(path, "--report"));
+  std::error_code none;
+  const std::filesystem::path target = std::filesystem::canonical(path, none);
+  for (const std::filesystem::path& name : {std::filesystem::path(path), target}) {
+    if (name.empty() || name.extension() == ".html") continue;
+    return Fail(Code::kOutOfRange, "found " + name.filename().string() + ", expected a name.html",
+                {.file = path, .flag = "--report"});
+  }
+  return {};
 }
 
 Result<int> Run(const ValidateFlags& flags) {
   TRY(CheckDirectory(flags.directory));
   if (flags.drafter) TRY(CheckDirectory(*flags.drafter, "--drafter"));
+  if (flags.reference) TRY(CheckDirectory(*flags.reference, "--reference"));
+  if (flags.report) TRY(CheckReport(*flags.report));
   const ValidationOptions options{.folder = flags.directory, .drafter = flags.drafter};
   const std::vector<ValidationStep> steps = TRY(Steps(flags, options));
   Progress line;
@@ -73,8 +124,9 @@ Result<int> Run(const ValidateFlags& flags) {
         line.Show(std::string(what) + ": " + std::to_string(done) + " of " + std::to_string(total));
       });
   line.Clear();
-  const int printed = flags.json ? PrintJson(ValidationJson(validation, HallmarkVersion()))
-                                 : PrintText(ValidationText(validation));
+  const Json json = ValidationJson(validation, HallmarkVersion());
+  if (flags.report) TRY(WriteFileAtomically(*flags.report, ValidationHtml(json)));
+  const int printed = flags.json ? PrintJson(json) : PrintText(ValidationText(validation));
   const int code = ExitCodeOf(validation.judgement());
   return code != kExitOk ? code : printed;
 }
@@ -91,22 +143,32 @@ void AddValidateCommand(CLI::App& program, CommandRun& run) {
   AddTextFlag(*command, "--drafter", flags->drafter,
               "Also judge this drafter's folder, and whether it fits the model")
       ->type_name("D");
+  AddTextFlag(*command, "--reference", flags->reference,
+              "The model that the checkpoint was quantized from: adds the source step")
+      ->type_name("SRC");
   command
       ->add_option("--step", flags->steps,
-                   "Run this step alone, or several: structure, numbers [all of them]")
+                   "Run this step alone, or several: structure, numbers, behaviour, source [all]")
       ->type_name("STEP")
       ->allow_extra_args(false);
+  AddTextFlag(*command, "--report", flags->report, "Also write a page for people, NAME.html")
+      ->type_name("OUT");
+  AddEngineFlags(*command, flags->engine);
   command->add_flag("--json", flags->json, "One JSON object instead of text");
   command->footer(
       "structure reads headers and documents: folder, index, configs, tensors, tokenizer, stop\n"
       "ids, chat template and licence, all held against each other. numbers reads every byte of\n"
-      "every shard once. Every fault that does not follow from another is listed, the gravest\n"
-      "first, with a check's stable id. Exit code 0: accepted (warnings and notes allowed); 1: an\n"
-      "error was found; 3: could not decide (a file could not be read, or changed meanwhile).\n\n"
+      "every shard once. behaviour loads the model and runs it. source, with --reference, "
+      "measures\n"
+      "each tensor's error and how far predictions moved. Every fault that does not follow from\n"
+      "another is listed, the gravest first, with a check's stable id. Exit code 0: accepted\n"
+      "(warnings and notes allowed); 1: an error was found; 3: could not decide (a file could not\n"
+      "be read, or changed meanwhile).\n\n"
       "Examples:\n"
       "  hallmark validate golden/models/scribe-11m-exl3\n"
       "  hallmark validate DIR --step structure\n"
-      "  hallmark validate DIR --drafter golden/models/scribe-11m-dflash2 --json");
+      "  hallmark validate DIR --drafter golden/models/scribe-11m-dflash2 --json\n"
+      "  hallmark validate DIR --reference SRC --report report.html");
   command->callback([flags, &run] {
     run = [flags] {
       const Result<int> code = Run(*flags);

@@ -117,7 +117,7 @@ class Verdicts(Case):
                     counts[finding["severity"] + "s"] += 1
             self.assertEqual(value["counts"], counts)
         self.assertEqual(json.loads(self.validate(broken.folder, "--json")[1])["not_run"],
-                         ["numbers"])
+                         ["numbers", "behaviour"])
 
     def test_a_step_alone(self):
         for step, other in (("structure", "numbers"), ("numbers", "structure")):
