@@ -113,7 +113,7 @@ Status Sequence::Reserve(int64_t tokens) {
 }
 
 size_t Sequence::bytes() const {
-  size_t total = pages_.size() * pool_->page_bytes();
+  size_t total = table_.bytes() + pages_.size() * pool_->page_bytes();
   for (const Layer& layer : layers_) {
     total += layer.delta_net.state.bytes() + layer.delta_net.window.bytes();
   }

@@ -40,7 +40,7 @@ class Sequence {
   // Position of the next token: the number of tokens that have joined.
   int64_t position() const { return position_; }
   KvType kv_type() const { return pool_->type(); }
-  // Bytes of states and of every page held, shared or not.
+  // Bytes of states, of the list of pages and of every page held, shared or not.
   size_t bytes() const;
 
   // SHA-256 over the state that decides every later token, in layer order: per attention layer the

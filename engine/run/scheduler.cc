@@ -11,9 +11,6 @@
 namespace hallmark {
 namespace {
 
-// Rows of a round, beside which nobody waits long.
-constexpr int64_t kRoundRows = 128;
-
 double SteadySeconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration<double>(now).count();

@@ -26,6 +26,10 @@
 
 namespace hallmark {
 
+// Most rows of a round, and of a piece of prompt beside streams that decode: nobody waits long for
+// one.
+inline constexpr int64_t kRoundRows = 128;
+
 inline constexpr int kMaxStreams = 8;
 
 struct SchedulerOptions {

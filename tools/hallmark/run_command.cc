@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "engine/draft/copy_index.h"
-#include "engine/model/forward.h"
+#include "engine/run/scheduler.h"
 #include "tools/hallmark/command.h"
 #include "tools/hallmark/prompts.h"
 #include "tools/hallmark/reply_set.h"
@@ -46,7 +46,7 @@ Result<DraftPolicy> ParsePolicy(const RunFlags& flags) {
         TRY(ParseInteger(*flags.copy_match, "--copy-match", 0, CopyIndex::kLongestMatch));
   }
   if (flags.window) {
-    policy.window = TRY(ParseInteger(*flags.window, "--window", 0, ForwardPass::kMaxRows - 1));
+    policy.window = TRY(ParseInteger(*flags.window, "--window", 0, kRoundRows - 1));
     const bool drafts = flags.draft.drafter && !flags.no_draft;
     if (!drafts && policy.copy_match == 0) {
       return Fail(Code::kOutOfRange,
