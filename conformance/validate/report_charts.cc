@@ -58,7 +58,12 @@ struct Slots {
     for (size_t i = 0; i < names.size(); ++i) {
       const bool number = std::isdigit(static_cast<unsigned char>(names[i][0])) != 0;
       if (number && i % every == 0) html += Text(Middle(i), kBottom + 17, "middle", names[i]);
-      if (!number) html += Text(kRight, kBottom + 34, "end", names[i]);
+      if (number) continue;
+      if (width() > 36) {
+        html += Text(Middle(i), kBottom + 17, "middle", names[i]);
+      } else {
+        html += Text(kRight, kBottom + 34, "end", names[i]);
+      }
     }
     return html;
   }

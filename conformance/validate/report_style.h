@@ -53,8 +53,8 @@ thead th{color:var(--soft);font-weight:500}tbody th{font-weight:400}
 td.n{text-align:right}
 summary{cursor:pointer;padding:.4rem 0;color:var(--mark)}
 figure{margin:0 0 1rem}figcaption{color:var(--soft);font-size:.9rem}
-svg{display:block;width:100%;max-width:42rem;height:auto}
-svg text{fill:var(--soft);font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
+svg{display:block;width:100%;max-width:34rem;height:auto}
+svg text{fill:var(--soft);font:14px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 .grid{stroke:var(--line);stroke-width:1}.axis{stroke:var(--soft);stroke-width:1}
 .bar,.mark{fill:var(--mark)}.band{fill:var(--band)}
 .out{stroke:var(--bad);stroke-width:2;fill:none}

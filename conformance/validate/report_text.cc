@@ -131,7 +131,9 @@ std::string HtmlOfValue(const Json& value) {
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   if (!value.is_array()) return "\xE2\x80\x94";  // an em dash
   std::string list;
-  for (const Json& item : value) list += (list.empty() ? "" : ", ") + HtmlOfValue(item);
+  for (const Json& item : value)
+    list +=
+        (list.empty() ? "" : ", ") + (item.is_number_integer() ? item.dump() : HtmlOfValue(item));
   return list.empty() ? "none" : list;
 }
 

@@ -15,7 +15,8 @@ namespace hallmark {
 // those that turn the direction of writing become U+FFFD.
 std::string EscapeHtml(std::string_view text);
 
-// Escaped. Whole numbers in groups of three, fractions with four digits, null as a dash.
+// Escaped. Whole numbers in groups of three (not in a list, whose numbers are ids), fractions with
+// four digits, null as a dash.
 std::string HtmlOfValue(const Json& value);
 // "used_tensors" is "used tensors". Escaped.
 std::string HtmlOfKey(std::string_view key);
