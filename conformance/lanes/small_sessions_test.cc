@@ -246,6 +246,42 @@ TEST(SmallSessions, AnyBlockOfADrafterFitsItsWindow) {
   }
 }
 
+// Geometries at the edges of what configs allow, and prompts that end beside a page's end: cold,
+// kept and resumed, cut and copied, a text has one continuation.
+TEST(SmallSessions, AnyShapeGoesOnAlikeColdResumedCutAndCopied) {
+  const SyntheticModel models[] = {
+      {.layers = 1},                 // recurrence alone: pages of no layer
+      {.layers = 2, .interval = 1},  // attention alone
+      {.hidden = 200, .intermediate = 72, .vocab = 1001},
+      {.heads = 3, .head_dim = 256, .key_heads = 3, .value_heads = 6},
+      {.vocab = 2},
+      {.packed_signs = true, .tied = true, .mtp = true, .visual = true}};
+  for (const SyntheticModel& model : models) {
+    SCOPED_TRACE(testing::Message() << "model " << &model - models);
+    CheckpointWriter writer(model);
+    const std::unique_ptr<Session> session = Open(Written(writer));
+    ASSERT_NE(session, nullptr);
+    const std::vector<int32_t> text = RulePrompt(model.vocab, 300, 3);
+    for (const ptrdiff_t size : {300, 257, 256, 255}) {
+      GenerateRequest cold = Request({text.begin(), text.begin() + size},
+                                     {.temperature = 1.0, .seed = static_cast<uint64_t>(size)});
+      cold.draft = {.copy_match = 0, .window = 0};
+      cold.resume = cold.keep = false;
+      const Generation expected = Reply(*session, cold);
+      GenerateRequest kept = cold;
+      kept.draft = {.copy_match = 1, .window = 5};
+      kept.resume = kept.keep = true;
+      kept.prompt_chunk = 7;
+      if (size == 300) kept.keep_at = {1, 254, 255, 256, 257};
+      for (const int64_t resumed : {size == 300 ? ptrdiff_t{0} : size - 1, size - 1}) {
+        const Generation reply = Reply(*session, kept);
+        ExpectSame(expected, reply);
+        EXPECT_EQ(reply.resumed, resumed);
+      }
+    }
+  }
+}
+
 // A residual of more than 65,504 is an fp32 number like any other.
 CheckpointWriter LargeResidual() {
   CheckpointWriter writer({.quantized = false});
