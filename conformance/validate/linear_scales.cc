@@ -200,9 +200,10 @@ double CodebookRms(Codebook codebook) {
   return kRms[static_cast<size_t>(codebook)];
 }
 
-Result<std::vector<LinearScales>> ReadLinearScales(const CheckpointInventory& inventory) {
+Result<std::vector<LinearScales>> ReadLinearScales(
+    const std::vector<const LinearSource*>& linears) {
   std::vector<LinearScales> out;
-  for (const LinearSource* source : Linears(inventory)) {
+  for (const LinearSource* source : linears) {
     const auto* group = std::get_if<Exl3Group>(&source->weights);
     if (group == nullptr) continue;
     LinearScales linear{.source = source, .group = group};
@@ -216,11 +217,11 @@ Result<std::vector<LinearScales>> ReadLinearScales(const CheckpointInventory& in
   return out;
 }
 
-void JudgeLinearScales(const CheckpointInventory& inventory,
-                       const std::vector<LinearScales>& scales, StepFindings* findings) {
+void JudgeLinearScales(const std::vector<LinearScales>& scales, const LinearSource* head,
+                       StepFindings* findings) {
   Judge judge(scales, findings);
   for (const LinearScales& linear : scales) {
-    judge.Look(linear, inventory.head && linear.source == &*inventory.head);
+    judge.Look(linear, head != nullptr && linear.source == head);
   }
 }
 

@@ -13,7 +13,7 @@
 
 #include "conformance/validate/step_findings.h"
 #include "engine/base/result.h"
-#include "engine/format/inventory.h"
+#include "engine/format/linear.h"
 
 namespace hallmark {
 
@@ -43,12 +43,13 @@ struct LinearScales {
 // RMS of all values of a codebook.
 double CodebookRms(Codebook codebook);
 
-// Of every EXL3 linear, in the order of Linears. Reads the scales alone. `inventory` outlives it.
-Result<std::vector<LinearScales>> ReadLinearScales(const CheckpointInventory& inventory);
+// Of those of `linears` that are EXL3, in their order. Reads the scales alone. The linears outlive
+// what they give.
+Result<std::vector<LinearScales>> ReadLinearScales(const std::vector<const LinearSource*>& linears);
 
-// Adds what is wrong with them to `findings`, by the ids of ValueChecks.
-void JudgeLinearScales(const CheckpointInventory& inventory,
-                       const std::vector<LinearScales>& scales, StepFindings* findings);
+// Adds what is wrong with them to `findings`, by the ids of ValueChecks. `head` may be null.
+void JudgeLinearScales(const std::vector<LinearScales>& scales, const LinearSource* head,
+                       StepFindings* findings);
 
 }  // namespace hallmark
 

@@ -13,11 +13,13 @@
 
 #include "conformance/validate/linear_scales.h"
 #include "conformance/validate/siblings.h"
+#include "conformance/validate/tensor_roles.h"
 #include "conformance/validate/tensor_scan.h"
 #include "conformance/validate/value_checks.h"
 #include "conformance/validate/vector_checks.h"
 #include "engine/base/float_types.h"
 #include "engine/format/checkpoint.h"
+#include "engine/format/drafter_inventory.h"
 #include "engine/format/inventory.h"
 
 namespace hallmark {
@@ -28,66 +30,13 @@ constexpr uint64_t kZeroRegion = 4096;
 // Plain tensors of one kind: the largest values of two layers may well differ tenfold.
 constexpr double kPlainOutlier = 1000;
 
-// What a tensor is for, as far as zeros are concerned.
-enum class Role {
-  kUnused,
-  kTrellis,
-  kMatrix,  // plain matrix, convolution, factors: all zero is a fault
-  kTable,   // embedding, plain head: rows at the end may be padding
-  kVector,  // scales, offsets from 1, biases: zero is a value like others, or judged elsewhere
-};
-
-class Roles {
- public:
-  explicit Roles(const CheckpointInventory& inventory) {
-    Set(inventory.embedding, Role::kTable);
-    Set(inventory.final_norm, Role::kVector);
-    for (const LayerTensors& layer : inventory.layers) {
-      Set(layer.input_norm, Role::kVector);
-      Set(layer.post_norm, Role::kVector);
-      if (const auto* attention = std::get_if<AttentionTensors>(&layer.mixer)) {
-        Set(attention->q_norm, Role::kVector);
-        Set(attention->k_norm, Role::kVector);
-      } else {
-        const auto& delta = std::get<DeltaNetTensors>(layer.mixer);
-        Set(delta.conv, Role::kMatrix);
-        Set(delta.a_log, Role::kVector);
-        Set(delta.dt_bias, Role::kVector);
-        Set(delta.norm, Role::kVector);
-      }
-    }
-    for (const LinearSource* linear : Linears(inventory)) {
-      const bool head = inventory.head && linear == &*inventory.head;
-      if (const auto* plain = std::get_if<PlainLinear>(&linear->weights)) {
-        Set(plain->weight, head ? Role::kTable : Role::kMatrix);
-        if (plain->bias) Set(*plain->bias, Role::kVector);
-      } else if (const auto* group = std::get_if<Exl3Group>(&linear->weights)) {
-        Set(group->trellis, Role::kTrellis);
-        Set(group->input_scale, Role::kVector);
-        Set(group->output_scale, Role::kVector);
-        if (group->bias) Set(*group->bias, Role::kVector);
-      }
-    }
-  }
-
-  Role Of(const TensorView& tensor) const {
-    const auto found = roles_.find(tensor.name);
-    return found == roles_.end() ? Role::kUnused : found->second;
-  }
-
- private:
-  void Set(const TensorView& tensor, Role role) { roles_[tensor.name] = role; }
-
-  std::map<std::string, Role> roles_;
-};
-
 // Every tensor in the order in which the bytes lie.
-std::vector<ScanTarget> Targets(const Checkpoint& checkpoint,
+std::vector<ScanTarget> Targets(std::span<const TensorView> tensors,
                                 const std::vector<LinearScales>& scales) {
   std::map<std::string_view, const LinearScales*> trellises;
   for (const LinearScales& linear : scales) trellises[linear.group->trellis.name] = &linear;
   std::vector<ScanTarget> targets;
-  for (const TensorView& tensor : checkpoint.tensors()) {
+  for (const TensorView& tensor : tensors) {
     ScanTarget target{.tensor = &tensor};
     if (const auto found = trellises.find(tensor.name); found != trellises.end()) {
       const Exl3Group& group = *found->second->group;
@@ -118,19 +67,19 @@ double Largest(const TensorView& tensor, const TensorScan& scan) {
 
 class Judge {
  public:
-  Judge(const Roles& roles, std::span<const ScanTarget> targets, std::span<const TensorScan> scans,
-        StepFindings* findings)
+  Judge(const TensorRoles& roles, std::span<const ScanTarget> targets,
+        std::span<const TensorScan> scans, StepFindings* findings)
       : roles_(roles), targets_(targets), scans_(scans), findings_(findings) {}
 
   void Look() {
     for (size_t i = 0; i < targets_.size(); ++i) {
       const TensorView& tensor = *targets_[i].tensor;
       const TensorScan& scan = scans_[i];
-      const Role role = roles_.Of(tensor);
+      const TensorRole role = roles_.Of(tensor);
       Finite(tensor, scan, role);
-      if (role == Role::kTrellis) Tiles(targets_[i], scan);
-      if (role == Role::kMatrix || role == Role::kTable) Zeros(tensor, scan, role);
-      if (role == Role::kMatrix && Largest(tensor, scan) > 0) {
+      if (role == TensorRole::kTrellis) Tiles(targets_[i], scan);
+      if (role == TensorRole::kMatrix || role == TensorRole::kTable) Zeros(tensor, scan, role);
+      if (role == TensorRole::kMatrix && Largest(tensor, scan) > 0) {
         plain_.Add(tensor.name, Largest(tensor, scan));
       }
     }
@@ -148,10 +97,10 @@ class Judge {
     return where;
   }
 
-  void Finite(const TensorView& tensor, const TensorScan& scan, Role role) {
+  void Finite(const TensorView& tensor, const TensorScan& scan, TensorRole role) {
     if (scan.not_finite == 0) return;
     const auto size = static_cast<uint64_t>(DTypeSize(tensor.dtype));
-    Tell(role == Role::kUnused ? "unused-not-finite" : "value-not-finite", Code::kOutOfRange,
+    Tell(role == TensorRole::kUnused ? "unused-not-finite" : "value-not-finite", Code::kOutOfRange,
          At(tensor, scan.first_not_finite * size),
          fmt::format("{} of {} values are infinite or not a number, the first at index {}",
                      scan.not_finite, scan.values, scan.first_not_finite));
@@ -190,14 +139,14 @@ class Judge {
     }
   }
 
-  void Zeros(const TensorView& tensor, const TensorScan& scan, Role role) {
+  void Zeros(const TensorView& tensor, const TensorScan& scan, TensorRole role) {
     const ZeroRuns& zeros = scan.zeros;
     if (zeros.all_zero()) {
       Tell("tensor-all-zero", Code::kOutOfRange, tensor.where(),
-           fmt::format("all {} values are zero", scan.values));
+           fmt::format("all {} values are zero", tensor.elements()));
       return;
     }
-    const bool padding = role == Role::kTable && zeros.longest == zeros.trailing;
+    const bool padding = role == TensorRole::kTable && zeros.longest == zeros.trailing;
     if (zeros.longest < kZeroRegion || padding) return;
     Tell("zero-region", Code::kOutOfRange, At(tensor, zeros.longest_begin),
          fmt::format("{} bytes in a row are zero", zeros.longest));
@@ -206,7 +155,7 @@ class Judge {
   void Plain(const TensorView& tensor, const TensorScan& scan) {
     const double largest = Largest(tensor, scan);
     const double middle = plain_.MedianFor(tensor.name);
-    if (roles_.Of(tensor) != Role::kMatrix || largest <= 0 || middle <= 0) return;
+    if (roles_.Of(tensor) != TensorRole::kMatrix || largest <= 0 || middle <= 0) return;
     if (Apart(largest, middle) <= kPlainOutlier) return;
     Tell("plain-outlier", Code::kOutOfRange, tensor.where(),
          fmt::format("the largest magnitude is {:.4g}, among its kind that is {:.4g} in the middle",
@@ -224,10 +173,10 @@ class Judge {
       bool unnatural = false;
       for (size_t i = end + 1; i-- > 0 && targets_[i].tensor->file == file;) {
         const ZeroRuns& runs = scans_[i].zeros;
-        const Role role = roles_.Of(*targets_[i].tensor);
+        const TensorRole role = roles_.Of(*targets_[i].tensor);
         // A table's last rows may be padding; its beginning may not.
-        const bool counts = role == Role::kTrellis || role == Role::kMatrix ||
-                            (role == Role::kTable && runs.all_zero());
+        const bool counts = role == TensorRole::kTrellis || role == TensorRole::kMatrix ||
+                            (role == TensorRole::kTable && runs.all_zero());
         unnatural = unnatural || (counts && runs.trailing > 0);
         zeros += runs.trailing;
         tensors += runs.trailing > 0;
@@ -241,7 +190,7 @@ class Judge {
     }
   }
 
-  const Roles& roles_;
+  const TensorRoles& roles_;
   std::span<const ScanTarget> targets_;
   std::span<const TensorScan> scans_;
   StepFindings* findings_;
@@ -272,34 +221,67 @@ Json ScalesJson(const std::vector<LinearScales>& scales) {
   return json;
 }
 
+// One folder's tensors, scanned and judged.
+class Folder {
+ public:
+  Folder(const NumbersOptions& options, const StepProgress& progress, StepFindings* findings)
+      : options_(options), progress_(progress), findings_(findings) {}
+
+  Result<Json> Model() {
+    const Checkpoint checkpoint = TRY(Checkpoint::Open(options_.folder));
+    const CheckpointInventory inventory = TRY(TakeInventory(checkpoint));
+    const LinearSource* head = inventory.head ? &*inventory.head : nullptr;
+    Json facts = TRY(Scan(checkpoint.tensors(), TensorRoles(inventory), Linears(inventory), head));
+    TRY(JudgeVectors(inventory, findings_, &facts["vectors"]));
+    TRY(checkpoint.Intact());
+    return facts;
+  }
+
+  Result<Json> Drafter() {
+    const DrafterCheckpoint checkpoint = TRY(DrafterCheckpoint::Open(*options_.drafter));
+    const DrafterInventory inventory = TRY(TakeDrafterInventory(checkpoint));
+    Json facts =
+        TRY(Scan(checkpoint.tensors(), TensorRoles(inventory), Linears(inventory), nullptr));
+    TRY(checkpoint.Intact());
+    return facts;
+  }
+
+ private:
+  Result<Json> Scan(std::span<const TensorView> tensors, const TensorRoles& roles,
+                    const std::vector<const LinearSource*>& linears, const LinearSource* head) {
+    const std::vector<LinearScales> scales = TRY(ReadLinearScales(linears));
+    const std::vector<ScanTarget> targets = Targets(tensors, scales);
+    const std::vector<TensorScan> scans =
+        TRY(ScanTensors(targets, {.threads = options_.threads}, progress_));
+    Judge(roles, targets, scans, findings_).Look();
+    JudgeLinearScales(scales, head, findings_);
+    uint64_t bytes = 0;
+    uint64_t values = 0;
+    uint64_t tiles = 0;
+    for (size_t i = 0; i < targets.size(); ++i) {
+      bytes += targets[i].tensor->bytes.size();
+      values += scans[i].values;
+      tiles += scans[i].tiles;
+    }
+    return Json{{"bytes", bytes},
+                {"tensors", targets.size()},
+                {"tiles", tiles},
+                {"values", values},
+                {"linears", ScalesJson(scales)}};
+  }
+
+  const NumbersOptions& options_;
+  const StepProgress& progress_;
+  StepFindings* findings_;
+};
+
 }  // namespace
 
 Result<StepReport> ValidateNumbers(const NumbersOptions& options, const StepProgress& progress) {
-  const Checkpoint checkpoint = TRY(Checkpoint::Open(options.folder));
-  const CheckpointInventory inventory = TRY(TakeInventory(checkpoint));
-  const std::vector<LinearScales> scales = TRY(ReadLinearScales(inventory));
-  const std::vector<ScanTarget> targets = Targets(checkpoint, scales);
-  const std::vector<TensorScan> scans =
-      TRY(ScanTensors(targets, {.threads = options.threads}, progress));
-
   StepFindings findings(ValueChecks());
-  Judge(Roles(inventory), targets, scans, &findings).Look();
-  JudgeLinearScales(inventory, scales, &findings);
-  Json vectors;
-  TRY(JudgeVectors(inventory, &findings, &vectors));
-  TRY(checkpoint.Intact());
-
-  uint64_t bytes = 0;
-  uint64_t values = 0;
-  uint64_t tiles = 0;
-  for (size_t i = 0; i < targets.size(); ++i) {
-    bytes += targets[i].tensor->bytes.size();
-    values += scans[i].values;
-    tiles += scans[i].tiles;
-  }
-  Json facts = {
-      {"bytes", bytes},   {"tensors", targets.size()},     {"tiles", tiles},
-      {"values", values}, {"linears", ScalesJson(scales)}, {"vectors", std::move(vectors)}};
+  Folder folder(options, progress, &findings);
+  Json facts = TRY(folder.Model());
+  if (options.drafter) facts["drafter"] = TRY(folder.Drafter());
   return StepReport{.step = "numbers",
                     .findings = findings.Sorted(),
                     .facts = std::make_shared<const Json>(std::move(facts))};

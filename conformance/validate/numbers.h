@@ -7,6 +7,7 @@
 #ifndef HALLMARK_CONFORMANCE_VALIDATE_NUMBERS_H_
 #define HALLMARK_CONFORMANCE_VALIDATE_NUMBERS_H_
 
+#include <optional>
 #include <string>
 
 #include "conformance/validate/finding.h"
@@ -17,7 +18,8 @@ namespace hallmark {
 
 struct NumbersOptions {
   std::string folder;
-  int threads = 2;  // reading is bound by memory: more help little
+  std::optional<std::string> drafter;  // a drafter's folder, read and judged too
+  int threads = 2;                     // reading is bound by memory: more help little
 };
 
 // Takes some MiB beside the small tensors, whatever the checkpoint's size. An error means that the

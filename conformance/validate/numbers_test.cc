@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <ostream>
 
@@ -189,6 +190,32 @@ TEST(Numbers, GoldenModelsAreQuietAndWhollyRead) {
     EXPECT_EQ(report.facts->at("bytes"), bytes);
     EXPECT_EQ(report.facts->at("tensors"), file->tensors().size());
     EXPECT_GT(report.facts->at("tiles"), 30000u);
+  }
+}
+
+TEST(Numbers, DraftersAreReadToo) {
+  const std::string golden = GoldenPath("models/scribe-11m-dflash2");
+  for (const std::string& drafter : {golden, GoldenPath("models/prism-dflash")}) {
+    const auto report = ValidateNumbers({.folder = GoldenPath(kScribe), .drafter = drafter}, {});
+    ASSERT_TRUE(report.has_value()) << report.error().ToString();
+    EXPECT_TRUE(report->findings.empty()) << Text(*report);
+    EXPECT_GT(report->facts->at("drafter").at("values"), 1000000);
+  }
+  const std::map<std::string, std::pair<std::string, float>> faults = {
+      {"value-not-finite", {"layers.1.self_attn.k_proj.weight", NAN}},
+      {"tensor-all-zero", {"layers.2.input_layernorm.weight", 0.0f}}};
+  for (const auto& [check, fault] : faults) {
+    ModelCopy model(golden);
+    const float value = fault.second;
+    model.Map(fault.first, [value](float) { return value; });
+    const std::string folder = testing::TempDir() + "/drafter";
+    model.Write(folder);
+    const auto report = ValidateNumbers({.folder = GoldenPath(kScribe), .drafter = folder}, {});
+    ASSERT_TRUE(report.has_value()) << report.error().ToString();
+    ASSERT_EQ(report->findings.size(), 1u) << Text(*report);
+    EXPECT_EQ(report->findings[0].check, check);
+    EXPECT_EQ(report->findings[0].error.where.tensor, fault.first);
+    EXPECT_EQ(report->findings[0].error.where.file, folder + "/model.safetensors");
   }
 }
 
