@@ -183,7 +183,7 @@ std::string ErrorChart(const Json& linears) {
   std::string body;
   const double tick = std::ceil((axis.high - axis.low) / 8);
   for (double power = axis.low; power <= axis.high; power += tick) {
-    body += GridLine(axis.At(power), fmt::format("{:.0e}", std::pow(10.0, power)));
+    body += GridLine(axis.At(power), fmt::format("{:g}", std::pow(10.0, power)));
   }
   const double width = slots.width() * 0.8;
   for (size_t i = 0; i < layers.size(); ++i) {
