@@ -61,8 +61,9 @@ Result<std::vector<ValidationStep>> Steps(const ValidateFlags& flags,
       StructureStep(options),
       {.name = "numbers",
        .run =
-           [folder = options.folder](const StepProgress& progress) {
-             return ValidateNumbers({.folder = folder}, progress);
+           [options](const StepProgress& progress) {
+             return ValidateNumbers({.folder = options.folder, .drafter = options.drafter},
+                                    progress);
            }},
       {.name = "behaviour",
        .run = [options = BehaviourOptions{.folder = options.folder, .session = drafted}](
