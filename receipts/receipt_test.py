@@ -86,7 +86,7 @@ class Receipts(unittest.TestCase):
         clauses = {row["clause"] for row in core["rows"]}
         self.assertEqual(clauses, {"chunked-equals-whole", "decode-exact", "format-accept",
                                    "format-reject", "model-golden", "row-invariance",
-                                   "sampler-exact", "text-exact"})
+                                   "sampler-exact", "scratch-clean", "text-exact"})
 
     @staticmethod
     def other_tier():

@@ -107,7 +107,7 @@ TEST(Policy, EachDemandHasItsReason) {
   EXPECT_EQ(Under(json, Scribe()),
             std::vector<std::string>{"policy-drafter /predicate/core/drafter"});
   json = PolicyL1();
-  json["clauses"] = {"scratch-clean"};
+  json["clauses"] = {"counters-zero"};
   EXPECT_EQ(Under(json, Scribe()), std::vector<std::string>{"policy-clause /predicate/core/rows"});
 }
 
