@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/base/printable.h"
+
 namespace hallmark {
 namespace {
 
@@ -36,20 +38,7 @@ Json FindingJson(const Finding& finding) {
           {"action", finding.action}};
 }
 
-// One line of bounded length; bytes of a terminal's own language must not reach the terminal.
-std::string Line(std::string text) {
-  constexpr size_t kMost = 1000;
-  if (text.size() > kMost) {
-    const size_t more = text.size() - kMost;
-    text.resize(kMost);
-    text += "... (" + std::to_string(more) + " bytes more)";
-  }
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) c = '?';
-  }
-  return text;
-}
+std::string Line(std::string text) { return Printable(std::move(text), 1000); }
 
 std::string FindingLine(const Finding& finding) {
   const std::string where = finding.error.where.ToString();

@@ -9,30 +9,16 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/base/json.h"
+#include "engine/base/printable.h"
 
 namespace hallmark {
 namespace {
 
-// Bytes of a terminal's own language in a file name or message must not reach the terminal.
-// A message can hold names from a file, megabytes of them; one line stays readable.
-std::string Printable(std::string text) {
-  constexpr size_t kMost = 2000;
-  if (text.size() > kMost) {
-    const size_t more = text.size() - kMost;
-    text.resize(kMost);
-    text += "... (" + std::to_string(more) + " bytes more)";
-  }
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) c = '?';
-  }
-  return text;
-}
+std::string Line(const std::string& text) { return Printable(text, 2000); }
 
 int PrintToStderr(std::string_view code, const std::string& sentence, const std::string& place) {
   std::fprintf(stderr, "hallmark: %.*s: %s%s\n", static_cast<int>(code.size()), code.data(),
-               Printable(sentence).c_str(),
-               place.empty() ? "" : (" (" + Printable(place) + ")").c_str());
+               Line(sentence).c_str(), place.empty() ? "" : (" (" + Line(place) + ")").c_str());
   return std::fflush(stderr);
 }
 
@@ -109,7 +95,7 @@ void Progress::Clear() {
 
 void Progress::Show(const std::string& line) {
   if (!terminal_) return;
-  std::fprintf(stderr, "\r\033[K%s", Printable(line).c_str());
+  std::fprintf(stderr, "\r\033[K%s", Line(line).c_str());
   std::fflush(stderr);
   shown_ = true;
 }
