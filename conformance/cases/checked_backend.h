@@ -35,9 +35,9 @@ enum class DeviceFault {
 
 class CheckedBackend : public FaultyBackend, private DeviceChecks {
  public:
-  CheckedBackend(Backend& real, DeviceFault fault, TablePlace tables = TablePlace::kDevice)
+  CheckedBackend(Backend& real, DeviceFault fault, TablePlacement tables = TablePlacement::kDevice)
       : FaultyBackend(real, Fault::kNone), fault_(fault), tables_(tables) {}
-  CheckedBackend(std::unique_ptr<Backend> real, DeviceFault fault, TablePlace tables)
+  CheckedBackend(std::unique_ptr<Backend> real, DeviceFault fault, TablePlacement tables)
       : CheckedBackend(*real, fault, tables) {
     owned_ = std::move(real);
   }
@@ -48,7 +48,7 @@ class CheckedBackend : public FaultyBackend, private DeviceChecks {
   Status Embed(const EmbeddingTable& table, std::span<const int32_t> ids, Rows out) override {
     const auto last = static_cast<int32_t>(table.entries) - 1;
     std::vector<int32_t> read(ids.begin(), ids.end());
-    const bool mapped = tables_ == TablePlace::kMapped;
+    const bool mapped = tables_ == TablePlacement::kMapped;
     if (mapped && fault_ == DeviceFault::kMappedRowBeside) {
       for (int32_t& id : read) id = std::min(id + 1, last);
     }
@@ -86,7 +86,7 @@ class CheckedBackend : public FaultyBackend, private DeviceChecks {
   }
 
  private:
-  Result<std::unique_ptr<Backend>> MakeBeside(TablePlace tables) override {
+  Result<std::unique_ptr<Backend>> MakeBeside(TablePlacement tables) override {
     std::unique_ptr<Backend> real = TRY(MakeCpuBackend({}));
     return std::unique_ptr<Backend>(
         std::make_unique<CheckedBackend>(std::move(real), fault_, tables));
@@ -102,7 +102,7 @@ class CheckedBackend : public FaultyBackend, private DeviceChecks {
   }
 
   const DeviceFault fault_;
-  const TablePlace tables_;
+  const TablePlacement tables_;
   std::unique_ptr<Backend> owned_;
   SplitCounters counters_;
   bool graphs_ = true;

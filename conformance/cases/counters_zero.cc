@@ -156,7 +156,7 @@ Result<Row> Compare(const CaseSubject& subject) {
   }
   BitsRow row;
   {
-    const std::unique_ptr<Backend> beside = TRY(checks->MakeBeside(TablePlace::kDevice));
+    const std::unique_ptr<Backend> beside = TRY(checks->MakeBeside(TablePlacement::kDevice));
     TRY(Play(*beside, row).Run());
   }
   const std::vector<int32_t> ids = BuiltInPrompt(session.drawable_ids());

@@ -61,11 +61,11 @@ class Tables {
     for (const int32_t id : BuiltInPrompt(entries)) ids.push_back(id);
     TRY(Through(*session_.model().backend, *session_.model().embedding, ids, ids, "the session's"));
     {
-      const auto beside = TRY(checks_.MakeBeside(TablePlace::kMapped));
+      const auto beside = TRY(checks_.MakeBeside(TablePlacement::kMapped));
       const auto mapped = TRY(beside->LoadTable(table_));
       TRY(Through(*beside, *mapped, ids, ids, "in host memory"));
     }
-    const auto beside = TRY(checks_.MakeBeside(TablePlace::kDevice));
+    const auto beside = TRY(checks_.MakeBeside(TablePlacement::kDevice));
     const Ends ends(table_, end);
     const auto device = TRY(beside->LoadTable(ends.view));
     std::vector<int32_t> whole, part;

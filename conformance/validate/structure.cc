@@ -13,6 +13,7 @@
 #include "conformance/validate/text_files.h"
 #include "conformance/validate/watched_folder.h"
 #include "conformance/validate/weights.h"
+#include "engine/base/error_json.h"
 #include "engine/format/exl3_group.h"
 
 namespace hallmark {
@@ -95,8 +96,7 @@ Json ModelJson(const WatchedFolder& folder, const Weights& weights, const ModelF
                {"stop_ids", text.stop_ids}};
   if (text.tokens) json["tokens"] = *text.tokens;
   if (text.licence) {
-    json["licence"] =
-        Json::parse(Json(*text.licence).dump(-1, ' ', false, Json::error_handler_t::replace));
+    json["licence"] = Utf8(*text.licence);
   }
   if (model.config.sizes) {
     json["layers"] = model.config.config.layers.size();

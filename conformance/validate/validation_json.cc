@@ -5,28 +5,13 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/base/error_json.h"
 #include "engine/base/printable.h"
 
 namespace hallmark {
 namespace {
 
 constexpr std::array kGravestFirst = {Severity::kError, Severity::kWarning, Severity::kNote};
-
-// JSON strings are UTF-8; a path or a tensor's name need not be.
-std::string Utf8(const std::string& text) {
-  return Json::parse(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
-Json LocatorJson(const Locator& where) {
-  Json json = Json::object();
-  if (!where.file.empty()) json["file"] = Utf8(where.file);
-  if (where.byte) json["byte"] = *where.byte;
-  if (!where.pointer.empty()) json["pointer"] = Utf8(where.pointer);
-  if (!where.tensor.empty()) json["tensor"] = Utf8(where.tensor);
-  if (!where.launcher.empty()) json["launcher"] = Utf8(where.launcher);
-  if (!where.flag.empty()) json["flag"] = Utf8(where.flag);
-  return json;
-}
 
 Json FindingJson(const Finding& finding) {
   return {{"severity", SeverityName(finding.severity)},

@@ -11,12 +11,10 @@
 #include <vector>
 
 #include "engine/backend/backend.h"
+#include "engine/backend/table_placement.h"
 #include "engine/base/result.h"
 
 namespace hallmark {
-
-// kMapped: page-locked memory of the host, which kernels read row by row.
-enum class TablePlace { kDevice, kMapped };
 
 struct SplitCounters {
   std::vector<int32_t> values;  // every counter there is, as it lies in the device's memory
@@ -30,7 +28,7 @@ class DeviceChecks {
 
   // A backend on the same device with a stream, memory and counters of its own, whose tables lie in
   // `tables`. It must go before this one does.
-  virtual Result<std::unique_ptr<Backend>> MakeBeside(TablePlace tables) = 0;
+  virtual Result<std::unique_ptr<Backend>> MakeBeside(TablePlacement tables) = 0;
   // What the launches asked for so far left in the counters.
   virtual Result<SplitCounters> ReadSplitCounters() = 0;
 };

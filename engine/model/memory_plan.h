@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/backend/geometry.h"
+#include "engine/backend/table_placement.h"
 #include "engine/format/inventory.h"
 #include "engine/format/model_config.h"
 
@@ -48,9 +49,6 @@ struct PlanPart {
   uint64_t bytes = 0;   // of device memory
   uint64_t mapped = 0;  // of page-locked host memory that the device reads in place
 };
-
-// Where the embedding lies, and a drafter's codebooks with it.
-enum class TablePlacement { kDevice, kMapped };
 
 struct MemoryPlanOptions {
   KvType kv = KvType::kBf16;

@@ -24,11 +24,6 @@ int PrintToStderr(std::string_view code, const std::string& sentence, const std:
 
 }  // namespace
 
-std::string Utf8(const std::string& text) {
-  const Json quoted = text;
-  return Json::parse(quoted.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
 int ExitCodeOf(const Error& error) {
   if (!error.where.flag.empty()) return kExitUsage;
   switch (error.code) {
@@ -43,15 +38,10 @@ int ExitCodeOf(const Error& error) {
 }
 
 Json ErrorJson(const Error& error) {
-  Json where = Json::object();
-  if (!error.where.file.empty()) where["file"] = Utf8(error.where.file);
-  if (error.where.byte) where["byte"] = *error.where.byte;
-  if (!error.where.pointer.empty()) where["pointer"] = Utf8(error.where.pointer);
-  if (!error.where.tensor.empty()) where["tensor"] = Utf8(error.where.tensor);
-  if (!error.where.launcher.empty()) where["launcher"] = Utf8(error.where.launcher);
-  if (!error.where.flag.empty()) where["flag"] = Utf8(error.where.flag);
   return {{"error",
-           {{"code", CodeName(error.code)}, {"message", Utf8(error.message)}, {"where", where}}}};
+           {{"code", CodeName(error.code)},
+            {"message", Utf8(error.message)},
+            {"where", LocatorJson(error.where)}}}};
 }
 
 int ReportError(const Error& error, bool json) {

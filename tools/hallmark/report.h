@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "engine/base/error_json.h"
 #include "engine/base/result.h"
 
 namespace hallmark {
@@ -16,9 +17,6 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitNonConforming = 1;
 inline constexpr int kExitUsage = 2;
 inline constexpr int kExitUndecided = 3;
-
-// The text with U+FFFD for what is not UTF-8: JSON strings are UTF-8, a path need not be.
-std::string Utf8(const std::string& text);
 
 // A flag at fault is usage; what the system or a device denied, and faults of our own, leave the
 // question open; every other code is a verdict on the input.

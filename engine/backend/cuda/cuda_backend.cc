@@ -250,9 +250,9 @@ class CudaBackend : public Backend, private DeviceChecks {
   CudaBackend(std::unique_ptr<CudaDevice> owned, const CudaBackendOptions& options)
       : options_(options), owned_(std::move(owned)) {}
 
-  Result<std::unique_ptr<Backend>> MakeBeside(TablePlace tables) override {
+  Result<std::unique_ptr<Backend>> MakeBeside(TablePlacement tables) override {
     return Create(nullptr, execution_->stream().device(),
-                  {.mapped_tables = tables == TablePlace::kMapped});
+                  {.mapped_tables = tables == TablePlacement::kMapped});
   }
   Result<SplitCounters> ReadSplitCounters() override {
     const SplitWorkspace& split = execution_->split();
