@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/backend/cuda/fake_device.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -73,13 +74,15 @@ void FakeCudaDevice::GiveBlock(std::byte* memory, bool mapped) {
     return;
   }
   (mapped ? mapped_bytes_ : device_bytes_) -= block->second.bytes;
-  for (const auto& [handle, stream] : streams_) {
-    if (!stream.pending.blocks.contains(memory)) continue;
-    if (!lost_) Fault("memory was freed while in flight");
-    // What is pending may yet touch it.
-    graveyard_.push_back(std::move(block->second.memory));
-    break;
-  }
+  // What is pending may yet touch it, and a recorded graph may be launched again: the memory stays,
+  // so that nothing is spoilt and no later block lies where this one lay.
+  const auto named_by = [memory](const Work& work) { return work.blocks.contains(memory); };
+  const bool in_flight = std::ranges::any_of(
+      streams_, [&](const auto& entry) { return named_by(entry.second.pending); });
+  const bool in_graph = std::ranges::any_of(
+      graphs_, [&](const auto& entry) { return named_by(entry.second); });
+  if (in_flight && !lost_) Fault("memory was freed while in flight");
+  if (in_flight || in_graph) graveyard_.push_back(std::move(block->second.memory));
   blocks_.erase(block);
 }
 

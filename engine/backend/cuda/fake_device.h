@@ -132,7 +132,7 @@ class FakeCudaDevice : public CudaDevice {
 
   CudaDeviceFacts facts_;
   std::map<const std::byte*, Block> blocks_;
-  std::vector<std::unique_ptr<std::byte[]>> graveyard_;  // freed too soon
+  std::vector<std::unique_ptr<std::byte[]>> graveyard_;  // freed, and still named
   std::map<cudaStream_t, Stream> streams_;
   std::map<cudaGraphExec_t, Work> graphs_;
   std::vector<CudaCall> calls_;

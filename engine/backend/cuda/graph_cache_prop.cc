@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clause: graph-equals-eager
 // Any history of work under a few keys, with scratch that grows whenever it likes: what lies in
-// memory after each step is what the same history leaves without graphs.
+// memory after each step is what the same history leaves without graphs, and what lies where scratch
+// lay before it grew stays as it is.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <vector>
 
@@ -20,6 +23,8 @@ struct Step {
 };
 
 constexpr size_t kBytes = 512;
+constexpr size_t kGrowth = size_t{300} << 10;
+constexpr uint8_t kTenant = 0xEE;
 
 // Work of a key fills a part of scratch, copies it to a place that stays, and launches.
 class Player {
@@ -36,9 +41,10 @@ class Player {
 
   std::vector<uint8_t> Play(const Step& step) {
     if (step.grows) {
-      scratch_bytes_ += size_t{300} << 10;
+      scratch_bytes_ += kGrowth;
       RC_ASSERT(execution_->draft().Reserve(scratch_bytes_).has_value());
       RC_ASSERT(execution_->split().Reserve(scratch_bytes_, scratch_bytes_ >> 10).has_value());
+      MoveIn(scratch_bytes_ - kGrowth);
     }
     const auto work = [&]() -> Status {
       const size_t part = kBytes / 8 * (step.key + 1);
@@ -50,14 +56,29 @@ class Player {
     RC_ASSERT(execution_->graphs().Run({step.key}, execution_->scratch_moves(), work).has_value());
     std::vector<uint8_t> seen(kBytes);
     RC_ASSERT(execution_->Download(seen.data(), result_.data(), kBytes).has_value());
+    for (const Buffer& tenant : tenants_) {
+      std::vector<uint8_t> kept(tenant.bytes());
+      RC_ASSERT(execution_->Download(kept.data(), tenant.data(), kept.size()).has_value());
+      // Counted, not compared: a failure would print the whole of it.
+      RC_ASSERT(std::ranges::count(kept, kTenant) == std::ssize(kept));
+    }
     return seen;
   }
   Status Clear() { return execution_->stream().Fill(result_.data(), 0, kBytes); }
   int64_t replays() const { return execution_->graphs().replays(); }
 
  private:
+  // Somebody else takes memory of the size that scratch gave up, so lies in its place.
+  void MoveIn(size_t bytes) {
+    auto tenant = execution_->arena().Allocate(bytes);
+    RC_ASSERT(tenant.has_value());
+    RC_ASSERT(execution_->stream().Fill(tenant->data(), kTenant, bytes).has_value());
+    tenants_.push_back(std::move(*tenant));
+  }
+
   std::unique_ptr<CudaExecution> execution_;
   Buffer result_;
+  std::vector<Buffer> tenants_;
   size_t scratch_bytes_ = kBytes;
 };
 
