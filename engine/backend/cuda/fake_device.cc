@@ -79,8 +79,8 @@ void FakeCudaDevice::GiveBlock(std::byte* memory, bool mapped) {
   const auto named_by = [memory](const Work& work) { return work.blocks.contains(memory); };
   const bool in_flight = std::ranges::any_of(
       streams_, [&](const auto& entry) { return named_by(entry.second.pending); });
-  const bool in_graph = std::ranges::any_of(
-      graphs_, [&](const auto& entry) { return named_by(entry.second); });
+  const bool in_graph =
+      std::ranges::any_of(graphs_, [&](const auto& entry) { return named_by(entry.second); });
   if (in_flight && !lost_) Fault("memory was freed while in flight");
   if (in_flight || in_graph) graveyard_.push_back(std::move(block->second.memory));
   blocks_.erase(block);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clause: graph-equals-eager
 // Any history of work under a few keys, with scratch that grows whenever it likes: what lies in
-// memory after each step is what the same history leaves without graphs, and what lies where scratch
-// lay before it grew stays as it is.
+// memory after each step is what the same history leaves without graphs, and what lies where
+// scratch lay before it grew stays as it is.
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
