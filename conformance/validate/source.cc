@@ -7,12 +7,16 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <utility>
 
 #include "conformance/validate/divergence.h"
 #include "conformance/validate/error_band.h"
 #include "conformance/validate/step_findings.h"
 #include "conformance/validate/tensor_error.h"
+#include "engine/base/error_json.h"
+#include "engine/base/json.h"
+#include "engine/base/sha256.h"
 #include "engine/format/checkpoint.h"
 
 namespace hallmark {
@@ -127,6 +131,13 @@ class Judge {
   StepFindings* findings_;
 };
 
+// SHA-256 of all ids as little-endian int32: whoever has the windows finds it again.
+std::string DigestOf(const std::vector<TokenWindow>& windows) {
+  Sha256 hash;
+  for (const TokenWindow& window : windows) hash.Update(std::as_bytes(std::span(window)));
+  return Hex(hash.Finish());
+}
+
 Json NumberOrNull(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json ErrorJson(const TensorError& error) {
@@ -205,6 +216,21 @@ class Runs {
 
 }  // namespace
 
+WindowLimits WindowLimitsOf(const std::string& folder, const std::string& reference) {
+  WindowLimits limits;
+  for (const std::string& path : {folder + "/config.json", reference + "/config.json"}) {
+    const auto document = ReadJsonFile(path);
+    if (!document.has_value()) continue;
+    const ModelConfigReading reading = ReadModelConfig(*document, path);
+    if (!reading.faults.empty()) continue;
+    limits.vocab = std::min(limits.vocab, reading.config.vocab);
+    limits.tokens = std::min(limits.tokens, reading.config.max_positions);
+    const uint64_t row = sizeof(float) * static_cast<uint64_t>(reading.config.vocab);
+    limits.total = std::min(limits.total, static_cast<int64_t>(kMostLogitBytes / row));
+  }
+  return limits;
+}
+
 Result<StepReport> ValidateSource(const SourceOptions& options, const StepProgress& progress) {
   StepFindings findings(kChecks);
   const auto report = [&findings](Json facts) {
@@ -242,14 +268,14 @@ Result<StepReport> ValidateSource(const SourceOptions& options, const StepProgre
   }
   Judge(&findings).Look(*divergence, options.folder);
   Json& json = facts["predictions"];
-  json = {{"windows", runs.windows().size()},
-          {"tokens", divergence->rows},
-          {"mean_kl_nat", divergence->mean_kl()},
-          {"largest_kl_nat", divergence->largest_kl},
-          {"top1_agreement", divergence->top1()}};
+  json = {{"windows", runs.windows().size()},         {"tokens", divergence->rows},
+          {"ids_sha256", DigestOf(runs.windows())},   {"mean_kl_nat", divergence->mean_kl()},
+          {"largest_kl_nat", divergence->largest_kl}, {"top1_agreement", divergence->top1()}};
   if (options.windows.empty()) {
     json["sampled_with_seed"] = options.sampled.seed;
     json["rule_ids"] = kRuleIds;
+  } else {
+    json["windows_file"] = Utf8(options.windows_file);
   }
   return report(std::move(facts));
 }

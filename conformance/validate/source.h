@@ -23,11 +23,19 @@ struct SourceOptions {
   std::string reference;   // folder of the unquantized model
   SessionOptions session;  // what both run on; its drafter is not used
   int threads = 2;         // of the comparison of tensors
-  // The ids to compare on; empty: sampled from the reference as `sampled` says.
+  // The ids to compare on, and the file they were read from; empty: sampled from the reference as
+  // `sampled` says.
   std::vector<TokenWindow> windows;
+  std::string windows_file;
   WindowOptions sampled;
   bool run = true;  // false: tensors alone, no model is loaded
 };
+
+// What both models must be able to run: the ids and positions of both, and as many tokens in all as
+// kMostLogitBytes hold the logits of. A folder whose config cannot be read bounds nothing: whoever
+// opens it says why.
+inline constexpr uint64_t kMostLogitBytes = uint64_t{8} << 30;
+WindowLimits WindowLimitsOf(const std::string& folder, const std::string& reference);
 
 // Holds one tensor of both at a time, then one model after the other, and between them the
 // reference's logits: 4 bytes for each id of the vocabulary and each token of the windows. An error

@@ -20,6 +20,7 @@
 #include "conformance/validate/tensor_error.h"
 #include "engine/base/float_types.h"
 #include "engine/base/random.h"
+#include "engine/base/sha256.h"
 #include "engine/format/checkpoint.h"
 
 namespace hallmark {
@@ -157,6 +158,51 @@ TEST_F(Source, AnHonestQuantizationIsQuietAndItsWorstTensorsAreNamed) {
   EXPECT_GT(predictions.at("top1_agreement"), 0.3);
   // The same again.
   EXPECT_EQ(*Judged(GoldenPath(kScribe), true).facts, *report.facts);
+}
+
+TEST_F(Source, WindowsThatAreGivenTakeThePlaceOfDraws) {
+  WriteSource(source_);
+  const WindowOptions sampled{.windows = 2, .tokens = 24};
+  auto session = Session::Open(source_);
+  ASSERT_TRUE(session.has_value());
+  const auto windows = SampleWindows(**session, sampled, {});
+  ASSERT_TRUE(windows.has_value());
+  const auto judged = [&](const std::vector<TokenWindow>& given, const std::string& file) {
+    const auto report = ValidateSource({.folder = GoldenPath(kScribe),
+                                        .reference = source_,
+                                        .windows = given,
+                                        .windows_file = file,
+                                        .sampled = sampled},
+                                       {});
+    EXPECT_TRUE(report.has_value()) << report.error().ToString();
+    return report->facts->at("predictions");
+  };
+  Json drawn = judged({}, "");
+  EXPECT_EQ(drawn.at("rule_ids"), kRuleIds);
+  Json given = judged(*windows, "w.jsonl");
+  EXPECT_EQ(given.at("windows_file"), "w.jsonl");
+  given.erase("windows_file");
+  drawn.erase("rule_ids");
+  drawn.erase("sampled_with_seed");
+  EXPECT_EQ(given, drawn);
+  // Others are others.
+  const Json short_one = judged({{1, 2, 3}}, "w.jsonl");
+  EXPECT_EQ(short_one.at("windows"), 1);
+  EXPECT_EQ(short_one.at("tokens"), 3);
+  EXPECT_EQ(short_one.at("ids_sha256"),
+            Sha256HexOf(std::span<const int32_t>(std::vector<int32_t>{1, 2, 3})));
+}
+
+TEST_F(Source, WindowsAreBoundByBothModels) {
+  WriteSource(source_);
+  const WindowLimits limits = WindowLimitsOf(GoldenPath(kScribe), source_);
+  EXPECT_EQ(limits.vocab, 4096);
+  EXPECT_EQ(limits.tokens, 4096);
+  EXPECT_EQ(limits.total, int64_t{1} << 19);
+  const WindowLimits other = WindowLimitsOf(GoldenPath("models/prism-exl3"), source_);
+  EXPECT_EQ(other.vocab, 1000);
+  EXPECT_EQ(other.total, int64_t{1} << 19);
+  EXPECT_EQ(WindowLimitsOf("nowhere", "nowhere").total, WindowLimits().total);
 }
 
 TEST_F(Source, AModelAgainstItselfHasNoErrorAtAll) {
@@ -331,28 +377,52 @@ TEST(Windows, AreADrawOfTheModelAndTheSeed) {
   EXPECT_EQ(none.error().code, Code::kOutOfRange);
 }
 
-TEST(Windows, AreReadAndRefusedByTheirPlace) {
-  const std::string path = testing::TempDir() + "/windows.json";
-  const auto read = [&path](const std::string& text) {
-    EXPECT_TRUE(WriteText(path, text).has_value());
-    return ReadWindows(path, 100);
+TEST(Windows, AreReadLineByLine) {
+  const std::string path = testing::TempDir() + "/windows.jsonl";
+  ASSERT_TRUE(
+      WriteText(path, "{\"ids\": [0, 99]}\r\n{\"text\": \"x\", \"ids\": [1, 2, 3]}").has_value());
+  const WindowLimits limits{.vocab = 100, .tokens = 3, .total = 5};
+  const auto windows = ReadWindows(path, limits);
+  ASSERT_TRUE(windows.has_value()) << windows.error().ToString();
+  EXPECT_EQ(*windows, (std::vector<TokenWindow>{{0, 99}, {1, 2, 3}}));
+  EXPECT_EQ(ReadWindows(path + ".no", limits).error().code, Code::kNotFound);
+}
+
+TEST(Windows, AreRefusedByTheirPlace) {
+  const std::string path = testing::TempDir() + "/windows.jsonl";
+  const std::string good = "{\"ids\": [1, 2]}\n";
+  struct Fault {
+    std::string line;
+    Code code;
+    std::string pointer;
+    uint64_t byte = 0;  // in the line
   };
-  EXPECT_EQ(*read("[[0, 99], [1, 2, 3]]"), (std::vector<TokenWindow>{{0, 99}, {1, 2, 3}}));
-  const std::map<std::string, std::pair<Code, std::string>> faults = {
-      {"{}", {Code::kMalformed, ""}},
-      {"[]", {Code::kMalformed, ""}},
-      {"[[1, 2], [3]]", {Code::kMalformed, "/1"}},
-      {"[[1, \"a\"]]", {Code::kMalformed, "/0/1"}},
-      {"[[1, 2.5]]", {Code::kMalformed, "/0/1"}},
-      {"[[1, 100]]", {Code::kOutOfRange, "/0/1"}},
-      {"[[-1, 1]]", {Code::kOutOfRange, "/0/0"}},
-      {"[[18446744073709551615, 1]]", {Code::kOutOfRange, "/0/0"}}};
-  for (const auto& [text, fault] : faults) {
-    const auto windows = read(text);
-    ASSERT_FALSE(windows.has_value()) << text;
-    EXPECT_EQ(windows.error().code, fault.first) << text;
-    EXPECT_EQ(windows.error().where.pointer, fault.second) << text;
+  const std::vector<Fault> faults = {
+      {"", Code::kMalformed, ""},
+      {"[1, 2]", Code::kMalformed, ""},
+      {"{\"ids\": [1, 2", Code::kMalformed, "", 13},
+      {"{\"ids\": [1], \"ids\": [2]}", Code::kMalformed, "/ids"},
+      {"{}", Code::kMalformed, "/ids"},
+      {"{\"ids\": {}}", Code::kMalformed, "/ids"},
+      {"{\"ids\": []}", Code::kMalformed, "/ids"},
+      {"{\"ids\": [1, \"a\"]}", Code::kMalformed, "/ids/1"},
+      {"{\"ids\": [1, 2.5]}", Code::kMalformed, "/ids/1"},
+      {"{\"ids\": [1, 100]}", Code::kOutOfRange, "/ids/1"},
+      {"{\"ids\": [-1, 1]}", Code::kOutOfRange, "/ids/0"},
+      {"{\"ids\": [18446744073709551615, 1]}", Code::kOutOfRange, "/ids/0"},
+      {"{\"ids\": [1, 2, 3, 4]}", Code::kOutOfRange, "/ids"},
+      {"{\"ids\": [1, 2, 3]}", Code::kOutOfRange, "/ids"}};  // the third window's ids are too many
+  for (const Fault& fault : faults) {
+    ASSERT_TRUE(WriteText(path, good + fault.line + "\n" + good).has_value());
+    const auto windows = ReadWindows(path, {.vocab = 100, .tokens = 3, .total = 4});
+    ASSERT_FALSE(windows.has_value()) << fault.line;
+    EXPECT_EQ(windows.error().code, fault.code) << fault.line;
+    EXPECT_TRUE(windows.error().where ==
+                (Locator{.file = path, .byte = good.size() + fault.byte, .pointer = fault.pointer}))
+        << windows.error().ToString();
   }
+  ASSERT_TRUE(WriteText(path, "").has_value());
+  EXPECT_EQ(ReadWindows(path, {}).error().code, Code::kMalformed);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #define HALLMARK_CONFORMANCE_VALIDATE_TOKEN_WINDOWS_H_
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -35,9 +36,16 @@ inline constexpr int64_t kRuleIds = 4;
 Result<std::vector<TokenWindow>> SampleWindows(Session& session, const WindowOptions& options,
                                                const StepProgress& progress);
 
-// A JSON array of arrays of ids below `vocab`, two of them at least a window; else kMalformed or
-// kOutOfRange with the pointer.
-Result<std::vector<TokenWindow>> ReadWindows(const std::string& path, int64_t vocab);
+// What a file of windows may hold.
+struct WindowLimits {
+  int64_t vocab = std::numeric_limits<int32_t>::max();   // ids lie below
+  int64_t tokens = std::numeric_limits<int64_t>::max();  // of one window
+  int64_t total = std::numeric_limits<int64_t>::max();   // of all windows
+};
+
+// One window a line, {"ids": [1, 2, 3]}, an id or more; other members are for the file's owner.
+// Else kMalformed or kOutOfRange, with the line in the message, its byte and the pointer in it.
+Result<std::vector<TokenWindow>> ReadWindows(const std::string& path, const WindowLimits& limits);
 
 }  // namespace hallmark
 

@@ -25,7 +25,7 @@ namespace {
 
 struct ValidateFlags {
   std::string directory;
-  std::optional<std::string> drafter, reference, report;
+  std::optional<std::string> drafter, reference, windows, report;
   std::vector<std::string> steps;
   EngineFlags engine;
   bool json = false;
@@ -50,6 +50,21 @@ bool Wants(const ValidateFlags& flags, std::string_view step) {
          std::find(flags.steps.begin(), flags.steps.end(), step) != flags.steps.end();
 }
 
+// What is wrong with the file is wrong with the flag, unless the system kept it from being read.
+Result<std::vector<TokenWindow>> Windows(const ValidateFlags& flags) {
+  if (!flags.windows) return std::vector<TokenWindow>{};
+  if (!flags.reference) {
+    return Fail(Code::kOutOfRange,
+                "only the source step compares on windows, and there is no --reference",
+                {.flag = "--windows"});
+  }
+  auto windows = ReadWindows(*flags.windows, WindowLimitsOf(flags.directory, *flags.reference));
+  if (windows.has_value()) return windows;
+  Error error = std::move(windows).error();
+  if (error.code != Code::kIo) error.where.flag = "--windows";
+  return Fail(std::move(error));
+}
+
 // Those that were asked for, in the order in which they rest on each other; by default all for
 // which there is what they need.
 Result<std::vector<ValidationStep>> Steps(const ValidateFlags& flags,
@@ -71,9 +86,10 @@ Result<std::vector<ValidationStep>> Steps(const ValidateFlags& flags,
       {.name = std::string(kSource),
        .run = [options = SourceOptions{.folder = options.folder,
                                        .reference = flags.reference.value_or(""),
-                                       .session = session}](const StepProgress& progress) {
-         return ValidateSource(options, progress);
-       }}};
+                                       .session = session,
+                                       .windows = TRY(Windows(flags)),
+                                       .windows_file = flags.windows.value_or("")}](
+                  const StepProgress& progress) { return ValidateSource(options, progress); }}};
   std::string names;
   for (const ValidationStep& step : all) names += (names.empty() ? "" : ", ") + step.name;
   for (const std::string& wanted : flags.steps) {
@@ -152,6 +168,11 @@ void AddValidateCommand(CLI::App& program, CommandRun& run) {
                    "Run this step alone, or several: structure, numbers, behaviour, source [all]")
       ->type_name("STEP")
       ->allow_extra_args(false);
+  AddTextFlag(
+      *command, "--windows", flags->windows,
+      "Compare predictions on these ids, a line each: {\"ids\": [1, 2, 3]} [8 windows of 256 "
+      "ids, drawn from SRC]")
+      ->type_name("FILE");
   AddTextFlag(*command, "--report", flags->report, "Also write a page for people, NAME.html")
       ->type_name("OUT");
   AddEngineFlags(*command, flags->engine);

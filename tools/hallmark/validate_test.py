@@ -297,5 +297,57 @@ class Faults(Case):
         self.assertIn(f"byte {at}", first)
 
 
+class Windows(Case):
+    """--windows: each fault by file, line, byte and pointer, before any step runs."""
+
+    def windows(self, text, *arguments, model=SCRIBE):
+        path = self.path("windows.jsonl")
+        with open(path, "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+        return path, run("validate", model, "--reference", model, "--windows", path, "--json",
+                         *arguments)
+
+    def test_a_file_at_fault_is_refused_by_its_line(self):
+        good = '{"ids": [1, 2, 3]}\n'
+        # One more id than the model has positions.
+        long = json.dumps({"ids": [7] * 4097})
+        for line, code, pointer, words in (
+                ("[1, 2]", "malformed", None, "object"),
+                ("", "malformed", None, "object"),
+                ("nonsense", "malformed", None, "JSON"),
+                ('{"ids": [1, 2]', "malformed", None, "JSON"),
+                ('{"id": [1, 2]}', "malformed", "/ids", "ids"),
+                ('{"ids": 7}', "malformed", "/ids", "array"),
+                ('{"ids": []}', "malformed", "/ids", "id"),
+                ('{"ids": [1, "2"]}', "malformed", "/ids/1", "whole number"),
+                ('{"ids": [1, 2.5]}', "malformed", "/ids/1", "whole number"),
+                ('{"ids": [1, true]}', "malformed", "/ids/1", "whole number"),
+                ('{"ids": [4096]}', "out_of_range", "/ids/0", "4095"),
+                ('{"ids": [0, -1]}', "out_of_range", "/ids/1", "4095"),
+                ('{"ids": [18446744073709551615]}', "out_of_range", "/ids/0", "4095"),
+                (long, "out_of_range", "/ids", "4096")):
+            path, done = self.windows(good + line + "\n" + good)
+            self.check_json_refused(done, 2, code, file=path, flag="--windows", pointer=pointer)
+            error = json.loads(done.stdout)["error"]
+            self.assertIn("line 2: ", error["message"])
+            self.assertIn(words, error["message"])
+            self.assertGreaterEqual(error["where"]["byte"], len(good))
+            self.assertLessEqual(error["where"]["byte"], len(good) + len(line))
+
+    def test_a_file_without_windows_is_refused(self):
+        path, done = self.windows("")
+        self.check_json_refused(done, 2, "malformed", file=path, flag="--windows")
+
+    def test_a_file_that_is_not_there(self):
+        done = run("validate", SCRIBE, "--reference", SCRIBE, "--windows", self.path("no"))
+        self.check_refused(done, 2, "not_found", "--windows", self.path("no"))
+
+    def test_windows_without_the_source_step_are_refused(self):
+        path = self.path("windows.jsonl")
+        for arguments in ((), ("--step", "numbers")):
+            done = run("validate", SCRIBE, "--windows", path, *arguments)
+            self.check_refused(done, 2, "out_of_range", "--windows", "source")
+
+
 if __name__ == "__main__":
     unittest.main()
