@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -85,7 +86,9 @@ class Run {
     }
     return StepReport{.step = "behaviour",
                       .findings = findings_.Sorted(),
-                      .facts = std::make_shared<const Json>(std::move(facts_))};
+                      .facts = std::make_shared<const Json>(std::move(facts_)),
+                      .compared = std::move(compared_),
+                      .lines = std::move(lines_)};
   }
 
  private:
@@ -144,6 +147,7 @@ class Run {
       NotFinite(*layer);
       return false;
     }
+    compared_["finite_rows"] += trace.rows;
     if (trace.refused) {
       Tell("input-overflow", *trace.refused);
       return false;
@@ -200,7 +204,13 @@ class Run {
                         {"mean_entropy_nat",
                          liveness.non_finite == 0 ? Json(liveness.mean_entropy) : Json(nullptr)},
                         {"distinct_first_ids", liveness.distinct_ids}};
-    if (liveness.Passed()) return true;
+    compared_["finite_rows"] += liveness.rows;
+    if (liveness.Passed()) {
+      lines_.push_back(
+          fmt::format("logits of {} rows: finite, mean entropy {:.3g} nat, {} first ids",
+                      liveness.rows, liveness.mean_entropy, liveness.distinct_ids));
+      return true;
+    }
     Tell(liveness.non_finite > 0 ? "logits-not-finite" : "logits-dead",
          {Code::kOutOfRange, liveness.ToString(), {.file = options_.folder}});
     return false;
@@ -215,6 +225,8 @@ class Run {
                       {"tokens", text.tokens},
                       {"mean_nll_nat", text.mean_nll()},
                       {"chance_nat", chance}};
+    lines_.push_back(fmt::format("plain text: {:.3g} nat a token over {} tokens, {:.3g} by chance",
+                                 text.mean_nll(), text.tokens, chance));
     if (text.mean_nll() <= chance) return {};
     Tell("text-below-chance",
          {Code::kOutOfRange,
@@ -239,21 +251,42 @@ class Run {
       if (drafted) wanted.insert(wanted.end(), kShortDrafted.begin(), kShortDrafted.end());
     }
     uint64_t total = 0;
-    for (const std::string& name : registry.Names()) {
-      for (const std::string_view prefix : wanted) total += name.starts_with(prefix);
+    for (const std::string_view prefix : wanted) {
+      const uint64_t before = total;
+      for (const std::string& name : registry.Names()) total += name.starts_with(prefix);
+      if (total > before) continue;
+      return Fail(Code::kOutOfRange,
+                  fmt::format("no case has a name that begins with \"{}\"", prefix));
     }
-    if (total == 0) return Fail(Code::kOutOfRange, "no case has a name that begins so");
     uint64_t done = 0;
     Json cases = Json::object();
+    Json counts = Json::array();
+    std::map<std::string, std::pair<uint64_t, uint64_t>> clauses;  // cases, values
     for (const std::string_view prefix : wanted) {
       for (const Row& row :
            registry.Run(prefix, [&](std::string_view) { Say("cases", done++, total); })) {
-        cases[row.clause + "/" + row.case_name] = std::string(OutcomeName(row.outcome));
+        const std::string name = row.clause + "/" + row.case_name;
+        cases[name] = std::string(OutcomeName(row.outcome));
+        counts.push_back(row.counts);
+        counts.back()["case"] = name;
+        counts.back()["outcome"] = cases[name];
+        auto& [ran, values] = clauses[row.clause];
+        ++ran;
+        values += Count(row, row.counts.contains("values") ? "values" : "ids");
         Judge(row);
       }
     }
     Say("cases", total, total);
+    compared_["cases"] = cases.size();
+    for (const auto& [clause, what] : clauses) {
+      std::string key = clause + "_values";
+      std::ranges::replace(key, '-', '_');
+      compared_[key] = what.second;
+      lines_.push_back(fmt::format("{}: {} case{}, {} values", clause, what.first,
+                                   what.first == 1 ? "" : "s", what.second));
+    }
     facts_["cases"] = std::move(cases);
+    facts_["case_counts"] = std::move(counts);
     return {};
   }
 
@@ -296,6 +329,8 @@ class Run {
   const StepProgress& progress_;
   StepFindings findings_;
   Json facts_ = Json::object();
+  std::map<std::string, uint64_t> compared_;
+  std::vector<std::string> lines_;
   std::unique_ptr<Backend> backend_;   // the caller's, until it is the session's
   WatchedBackend* watched_ = nullptr;  // the session's
   std::unique_ptr<Session> session_;

@@ -59,6 +59,18 @@ TEST(Behaviour, GoldenModelsAreQuietAndSayWhatRan) {
     EXPECT_TRUE(report.findings.empty()) << name << "\n" << Text(report);
     const Json& facts = *report.facts;
     EXPECT_EQ(facts.at("cases").size(), 2u);
+    EXPECT_EQ(report.compared.at("cases"), 2u);
+    // 32 ids after the embedding and each of eight layers, then the prompt's logits.
+    EXPECT_EQ(report.compared.at("finite_rows"), 32 * 9u + 200) << name;
+    const uint64_t logits = name == kScribe ? 200 * 4096 : 200 * 1000;
+    for (const Json& row : facts.at("case_counts")) {
+      EXPECT_EQ(row.at("outcome"), "pass");
+      EXPECT_EQ(row.at("positions"), 200);
+      EXPECT_EQ(row.at("values"), logits);
+    }
+    EXPECT_EQ(report.compared.at("row_invariance_values"), logits);
+    EXPECT_EQ(report.compared.at("chunked_equals_whole_values"), logits);
+    EXPECT_EQ(report.lines.size(), name == kScribe ? 4u : 3u) << name;
     EXPECT_EQ(facts.at("logits").at("rows"), 200);
     EXPECT_GT(facts.at("largest_input").at("times_to_fp16_limit"), 1000);
     EXPECT_EQ(facts.contains("text"), name == kScribe);
@@ -85,10 +97,14 @@ TEST(Behaviour, TheModelsOwnDrafterLands) {
 }
 
 TEST(Behaviour, CasesThatNameNoneAreAnError) {
-  const auto report =
-      ValidateBehaviour({.folder = GoldenPath(kPrism), .cases = {"row-invarianze/"}}, {});
-  ASSERT_FALSE(report.has_value());
-  EXPECT_EQ(report.error().code, Code::kOutOfRange);
+  // Beside others that name some, too.
+  const std::vector<std::vector<std::string>> cases = {
+      {"row-invarianze/"}, {"row-invariance/forward,rows=7", "row-invarianze/"}};
+  for (const auto& names : cases) {
+    const auto report = ValidateBehaviour({.folder = GoldenPath(kPrism), .cases = names}, {});
+    ASSERT_FALSE(report.has_value());
+    EXPECT_EQ(report.error().code, Code::kOutOfRange);
+  }
 }
 
 TEST(Behaviour, ADrafterForAnotherGeometryDoesNotOpen) {

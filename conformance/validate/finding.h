@@ -5,6 +5,8 @@
 #ifndef HALLMARK_CONFORMANCE_VALIDATE_FINDING_H_
 #define HALLMARK_CONFORMANCE_VALIDATE_FINDING_H_
 
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +36,10 @@ struct StepReport {
   // What was measured, as the JSON report states it: an object, or null for none. Behind a pointer,
   // since only .cc files know JSON whole: std::make_shared<const Json>(...).
   std::shared_ptr<const Json> facts;
+  // How much was looked at, by what it is: {"tensors", 256}. A step that accepts without this, or
+  // with a zero in it, has shown nothing (validation.h).
+  std::map<std::string, uint64_t> compared;
+  std::vector<std::string> lines;  // what was measured, in a few lines for a terminal
 };
 
 }  // namespace hallmark

@@ -32,6 +32,7 @@ Result<LayerTrace> TraceLayers(const Session& session) {
     return trace;
   }
   for (size_t tap = 0; tap < output->taps.size(); ++tap) {
+    trace.rows += output->taps[tap].size() / static_cast<size_t>(model.config.hidden);
     float largest = 0;
     for (const float value : output->taps[tap]) {
       if (std::isfinite(value)) {

@@ -18,6 +18,7 @@ class Session;
 inline constexpr int64_t kTraceTokens = 32;
 
 struct LayerTrace {
+  uint64_t rows = 0;  // that were looked at, each after the embedding and after each layer
   // Largest magnitude of the residual rows: of the embedding, then after each layer. What is not
   // finite is left out.
   std::vector<float> largest;

@@ -281,10 +281,18 @@ Result<StepReport> ValidateNumbers(const NumbersOptions& options, const StepProg
   StepFindings findings(ValueChecks());
   Folder folder(options, progress, &findings);
   Json facts = TRY(folder.Model());
-  if (options.drafter) facts["drafter"] = TRY(folder.Drafter());
+  std::map<std::string, uint64_t> compared;
+  for (const char* what : {"bytes", "tensors"}) compared[what] = facts.at(what).get<uint64_t>();
+  if (options.drafter) {
+    facts["drafter"] = TRY(folder.Drafter());
+    for (const std::string what : {"bytes", "tensors"}) {
+      compared["drafter_" + what] = facts.at("drafter").at(what).get<uint64_t>();
+    }
+  }
   return StepReport{.step = "numbers",
                     .findings = findings.Sorted(),
-                    .facts = std::make_shared<const Json>(std::move(facts))};
+                    .facts = std::make_shared<const Json>(std::move(facts)),
+                    .compared = std::move(compared)};
 }
 
 }  // namespace hallmark

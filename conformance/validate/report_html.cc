@@ -149,14 +149,18 @@ std::string MeasuredHtml(const Json& validation) {
   for (size_t i = 0; i < validation.at("steps").size(); ++i) {
     const Json& step = validation.at("steps")[i];
     const Json& facts = step.at("facts");
-    if (facts.empty()) continue;
+    const Json& compared = step.at("compared");
+    if (facts.empty() && compared.empty()) continue;
+    const std::string counts =
+        compared.empty() ? "" : HtmlOfFacts({{"compared", compared}}, fmt::format("/steps/{}", i));
     const std::string pointer = fmt::format("/steps/{}/facts", i);
     Json rest = facts;  // less what stands below a chart
     const std::string figures = FiguresHtml(facts, pointer);
     if (rest.contains("model")) rest["model"].erase("layer_bits");
     if (figures.find("error-chart") != std::string::npos) rest["tensors"].erase("linears");
-    html += fmt::format("<section class=\"step\">\n<h3>{}</h3>\n{}{}</section>\n",
-                        EscapeHtml(TextOf(step, "step")), figures, HtmlOfFacts(rest, pointer));
+    html +=
+        fmt::format("<section class=\"step\">\n<h3>{}</h3>\n{}{}{}</section>\n",
+                    EscapeHtml(TextOf(step, "step")), counts, figures, HtmlOfFacts(rest, pointer));
   }
   return html.empty() ? "" : "<h2>What was measured</h2>\n" + html;
 }

@@ -158,7 +158,7 @@ std::string HtmlOfTable(const Json& rows, const std::string& pointer) {
     }
   }
   // What a row is called comes first.
-  for (const char* name : {"name", "form", "tensor", "part"}) {
+  for (const char* name : {"name", "form", "tensor", "part", "case"}) {
     const auto found = std::ranges::find(columns, name);
     if (found != columns.end()) std::rotate(columns.begin(), found, found + 1);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -168,6 +169,36 @@ Json TensorsJson(std::vector<TensorError> errors) {
   return json;
 }
 
+std::vector<std::string> Lines(const Json& facts) {
+  std::vector<std::string> lines;
+  if (facts.contains("tensors")) {
+    const Json& worst = facts["tensors"]["worst"];
+    if (!worst.empty()) {
+      lines.push_back(fmt::format("the largest errors (NMSE) of {} quantized tensors:",
+                                  facts["tensors"]["quantized"].get<uint64_t>()));
+    }
+    for (const Json& linear : worst) {
+      const Json& nmse = linear["nmse"];
+      lines.push_back(fmt::format(
+          "  {} at {} bit{}, {:.3g} .. {:.3g} expected: {}",
+          nmse.is_null() ? "not a number" : fmt::format("{:.4g}", nmse.get<double>()),
+          linear["bits"].get<double>(), linear["bits"] == 1 ? "" : "s",
+          linear["expected"]["least"].get<double>(), linear["expected"]["most"].get<double>(),
+          linear["tensor"].get<std::string>()));
+    }
+  }
+  if (facts.contains("predictions")) {
+    const Json& predictions = facts["predictions"];
+    lines.push_back(fmt::format(
+        "over {} tokens in {} windows: mean KL {:.4g} nat, largest {:.4g} nat, top-1 agreement "
+        "{:.4g}",
+        predictions["tokens"].get<uint64_t>(), predictions["windows"].get<uint64_t>(),
+        predictions["mean_kl_nat"].get<double>(), predictions["largest_kl_nat"].get<double>(),
+        predictions["top1_agreement"].get<double>()));
+  }
+  return lines;
+}
+
 // Logits [tokens, vocab] of each window, by a session that is open for no longer.
 class Runs {
  public:
@@ -233,10 +264,14 @@ WindowLimits WindowLimitsOf(const std::string& folder, const std::string& refere
 
 Result<StepReport> ValidateSource(const SourceOptions& options, const StepProgress& progress) {
   StepFindings findings(kChecks);
-  const auto report = [&findings](Json facts) {
+  std::map<std::string, uint64_t> compared;
+  const auto report = [&](Json facts) {
+    std::vector<std::string> lines = Lines(facts);
     return StepReport{.step = "source",
                       .findings = findings.Sorted(),
-                      .facts = std::make_shared<const Json>(std::move(facts))};
+                      .facts = std::make_shared<const Json>(std::move(facts)),
+                      .compared = compared,
+                      .lines = std::move(lines)};
   };
   Json facts = Json::object();
   {
@@ -256,6 +291,7 @@ Result<StepReport> ValidateSource(const SourceOptions& options, const StepProgre
     Judge judge(&findings);
     for (const TensorError& error : errors) judge.Look(error);
     facts["tensors"] = TensorsJson(errors);
+    compared["tensors"] = errors.size();
   }
   if (!options.run) return report(std::move(facts));
   Runs runs(options, progress);
@@ -267,6 +303,7 @@ Result<StepReport> ValidateSource(const SourceOptions& options, const StepProgre
     return report(std::move(facts));
   }
   Judge(&findings).Look(*divergence, options.folder);
+  compared["tokens"] = divergence->rows;
   Json& json = facts["predictions"];
   json = {{"windows", runs.windows().size()},         {"tokens", divergence->rows},
           {"ids_sha256", DigestOf(runs.windows())},   {"mean_kl_nat", divergence->mean_kl()},

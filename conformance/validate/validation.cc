@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::string_view kStructure = "structure";
 constexpr std::string_view kStepFailed = "step-failed";
+constexpr std::string_view kNothingCompared = "nothing-compared";
 constexpr std::string_view kFileChanged = "file-changed";
 
 // What the system or a device denied, and faults of our own, say nothing about the checkpoint.
@@ -51,6 +52,22 @@ StepReport Report(std::string_view name, Result<StepReport> result) {
                              .check = std::string(kStepFailed),
                              .error = std::move(result).error(),
                              .action = "Remove the cause, then validate again."});
+  return report;
+}
+
+// An acceptance that rests on nothing becomes a question.
+StepReport WithoutEmptyAcceptance(StepReport report) {
+  if (JudgementOf(report) != Judgement::kAccepted) return report;
+  std::string why = report.compared.empty() ? "the step counted nothing that it compared" : "";
+  for (const auto& [what, count] : report.compared) {
+    if (count == 0) why = "the step compared no " + what;
+  }
+  if (why.empty()) return report;
+  report.findings.push_back({.severity = Severity::kError,
+                             .clause = "format-accept",
+                             .check = std::string(kNothingCompared),
+                             .error = {Code::kInternal, std::move(why)},
+                             .action = "Report this: nothing was shown of the checkpoint."});
   return report;
 }
 
@@ -108,7 +125,7 @@ Validation Validate(const ValidationOptions& options, const std::vector<Validati
       validation.not_run.push_back(step.name);
       continue;
     }
-    validation.steps.push_back(Report(step.name, step.run(progress)));
+    validation.steps.push_back(WithoutEmptyAcceptance(Report(step.name, step.run(progress))));
     if (step.name != kStructure) continue;
     opens = JudgementOf(validation.steps.back()) == Judgement::kAccepted;
   }

@@ -52,7 +52,8 @@ Judgement JudgementOf(const StepReport& step);
 
 ValidationStep StructureStep(const ValidationOptions& options);
 
-// Runs the steps in order. A step's error becomes its one finding, "step-failed". What stands after
+// Runs the steps in order. A step's error becomes its one finding, "step-failed"; to one that would
+// accept and compared nothing, "nothing-compared" is added: that is undecided. What stands after
 // a structure step that does not accept is not run: the folder would not open.
 Validation Validate(const ValidationOptions& options, const std::vector<ValidationStep>& steps,
                     const StepProgress& progress);

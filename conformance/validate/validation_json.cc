@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/validate/validation_json.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -33,6 +34,18 @@ std::string FindingLine(const Finding& finding) {
 
 std::string Counted(size_t count, const char* noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+// " (2 cases, 488 finite rows)". Values by clause are among the step's lines.
+std::string Compared(const StepReport& step) {
+  std::string text;
+  for (const auto& [what, count] : step.compared) {
+    if (what.ends_with("_values")) continue;
+    std::string words = what;
+    std::ranges::replace(words, '_', ' ');
+    text += (text.empty() ? " (" : ", ") + std::to_string(count) + " " + words;
+  }
+  return text.empty() ? "" : text + ")";
 }
 
 std::string Verdict(const Validation& validation) {
@@ -78,6 +91,7 @@ Json ValidationJson(const Validation& validation, const std::string& version) {
     }
     steps.push_back({{"step", step.step},
                      {"verdict", JudgementName(JudgementOf(step))},
+                     {"compared", step.compared},
                      {"findings", std::move(findings)},
                      {"facts", step.facts ? *step.facts : Json::object()}});
   }
@@ -100,7 +114,9 @@ std::string ValidationText(const Validation& validation) {
   std::string text = gravest != nullptr ? FindingLine(*gravest) : "nothing was found amiss";
   text += "\n";
   for (const StepReport& step : validation.steps) {
-    text += "\n" + step.step + ": " + std::string(JudgementName(JudgementOf(step))) + "\n";
+    text += "\n" + step.step + ": " + std::string(JudgementName(JudgementOf(step))) +
+            Compared(step) + "\n";
+    for (const std::string& line : step.lines) text += "  " + Line(line) + "\n";
     for (const Severity severity : kGravestFirst) {
       for (const Finding& finding : step.findings) {
         if (finding.severity != severity) continue;

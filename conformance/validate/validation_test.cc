@@ -22,7 +22,8 @@ Finding Told(Severity severity, Code code, std::string check = "some-check") {
 
 Validation With(std::vector<Finding> findings) {
   Validation validation{.options = {.folder = "dir"}};
-  validation.steps.push_back({.step = "structure", .findings = std::move(findings)});
+  validation.steps.push_back(
+      {.step = "structure", .findings = std::move(findings), .compared = {{"files", 3}}});
   return validation;
 }
 
@@ -80,7 +81,7 @@ TEST(Validation, TheFirstLineNamesTheGravestAndItsPlace) {
 
 TEST(Validation, NothingAmissIsSaidInWords) {
   EXPECT_EQ(ValidationText(With({})),
-            "nothing was found amiss\n\nstructure: accepted\n\n"
+            "nothing was found amiss\n\nstructure: accepted (3 files)\n\n"
             "Accepted: dir conforms (0 warnings, 0 notes).\n");
 }
 
@@ -106,7 +107,9 @@ ValidationStep Step(std::string name, Result<StepReport> result) {
 }
 
 TEST(Validation, AStepThatCannotBeCarriedOutHidesNoOther) {
-  const StepReport report{.step = "a", .findings = {Told(Severity::kWarning, Code::kMismatch)}};
+  const StepReport report{.step = "a",
+                          .findings = {Told(Severity::kWarning, Code::kMismatch)},
+                          .compared = {{"rows", 1}}};
   const Validation validation =
       Validate({.folder = "dir"},
                {Step("b", Result<StepReport>(Fail(Code::kMalformed, "no", {.file = "f"}))),
@@ -123,12 +126,40 @@ TEST(Validation, AStepThatCannotBeCarriedOutHidesNoOther) {
 TEST(Validation, NoStepRunsOnAFolderThatDoesNotOpen) {
   const StepReport bad{.step = "structure", .findings = {Told(Severity::kError, Code::kMismatch)}};
   const StepReport warned{.step = "structure",
-                          .findings = {Told(Severity::kWarning, Code::kMismatch)}};
-  const ValidationStep later = Step("later", StepReport{.step = "later"});
+                          .findings = {Told(Severity::kWarning, Code::kMismatch)},
+                          .compared = {{"files", 1}}};
+  const ValidationStep later = Step("later", StepReport{.step = "later", .compared = {{"x", 1}}});
   const Validation stopped = Validate({}, {Step("structure", bad), later}, {});
   EXPECT_EQ(stopped.steps.size(), 1u);
   EXPECT_EQ(stopped.not_run, std::vector<std::string>{"later"});
   EXPECT_EQ(Validate({}, {Step("structure", warned), later}, {}).steps.size(), 2u);
+}
+
+// An accepting step that compared nothing has shown nothing.
+TEST(Validation, AnEmptyComparisonIsNoAcceptance) {
+  using Counts = std::map<std::string, uint64_t>;
+  for (const Counts& counts : {Counts{}, Counts{{"cases", 2}, {"rows", 0}}}) {
+    const StepReport report{.step = "behaviour", .compared = counts};
+    const Validation validation = Validate({}, {Step("behaviour", report)}, {});
+    EXPECT_EQ(validation.judgement(), Judgement::kUndecided);
+    ASSERT_EQ(validation.steps[0].findings.size(), 1u);
+    EXPECT_EQ(validation.steps[0].findings[0].check, "nothing-compared");
+  }
+  const StepReport full{.step = "behaviour", .compared = {{"cases", 2}, {"rows", 1}}};
+  const Validation validation = Validate({}, {Step("behaviour", full)}, {});
+  EXPECT_EQ(validation.judgement(), Judgement::kAccepted);
+  EXPECT_EQ(ValidationJson(validation, "1")["steps"][0]["compared"],
+            (Json{{"cases", 2}, {"rows", 1}}));
+  // What was found stands, however little was compared before it.
+  const StepReport bad{.step = "a", .findings = {Told(Severity::kError, Code::kMismatch)}};
+  EXPECT_EQ(Validate({}, {Step("a", bad)}, {}).steps[0].findings.size(), 1u);
+}
+
+TEST(Validation, WhatWasMeasuredIsToldBelowItsStep) {
+  Validation validation = With({});
+  validation.steps[0].lines = {"mean KL 0.1 nat\x1b"};
+  EXPECT_NE(ValidationText(validation).find("structure: accepted (3 files)\n  mean KL 0.1 nat?\n"),
+            std::string::npos);
 }
 
 TEST(Validation, RunsOnTheGoldenModelAndItsDrafter) {
@@ -151,6 +182,8 @@ TEST(Validation, RunsOnTheGoldenModelAndItsDrafter) {
   EXPECT_EQ(facts["model"]["used_tensors"], 256);
   EXPECT_EQ(facts["model"]["stop_ids"], Json::array({4070, 4072}));
   EXPECT_EQ(facts["drafter"]["used_tensors"], 51);
+  EXPECT_EQ(validation.steps[0].compared.at("tensors"), 256u);
+  EXPECT_EQ(validation.steps[0].compared.at("drafter_tensors"), 51u);
 }
 
 }  // namespace

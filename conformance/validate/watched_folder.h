@@ -38,6 +38,7 @@ class WatchedFolder {
 
   // Files that were read and are no longer what they were: one finding each.
   void FindChanges();
+  size_t files_read() const { return read_.size(); }
   // Names and bytes of the files that were read.
   Json FilesJson() const;
 

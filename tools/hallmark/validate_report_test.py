@@ -96,7 +96,7 @@ class Report(Case):
             else:
                 self.assertEqual(text.replace(SPACE, ""), shown(expected), pointer)
         for index, step in enumerate(value["steps"]):
-            for part in ("findings", "facts"):
+            for part in ("compared", "findings", "facts"):
                 for pointer in leaves(step[part], f"/steps/{index}/{part}"):
                     if step[part] and not pointer.endswith("/code"):
                         self.assertIn(pointer, page.facts)

@@ -95,8 +95,10 @@ class Verdicts(Case):
     def test_the_golden_model_and_its_drafter_are_accepted(self):
         code, text = self.validate(SCRIBE, "--drafter", DRAFTER)
         self.assertEqual(code, 0)
-        self.assertIn("structure: accepted\n", text)
-        self.assertIn("numbers: accepted\n", text)
+        self.assertRegex(text, r"\nstructure: accepted \(2 drafter files, ")
+        self.assertRegex(text, r"\nnumbers: accepted \(\d+ bytes, \d+ drafter bytes, ")
+        self.assertRegex(text, r"\nbehaviour: accepted \(42 cases, 488 finite rows\)\n")
+        self.assertRegex(text, r"\n  resumed-equals-fresh: 24 cases, \d{5,} values\n")
         self.assertRegex(text, r"\nAccepted: \S+ conforms \(\d+ warnings, \d+ notes?\)\.\n$")
 
     def test_json_keeps_to_its_schema_whatever_the_verdict(self):
@@ -113,6 +115,10 @@ class Verdicts(Case):
             self.assertEqual((got, value["verdict"]), (code, verdict))
             counts = {"errors": 0, "warnings": 0, "notes": 0}
             for step in value["steps"]:
+                if step["verdict"] == "accepted":
+                    self.assertGreater(min(step["compared"].values()), 0)
+                if step["step"] == "behaviour":
+                    self.assertEqual(step["compared"]["cases"], len(step["facts"]["cases"]))
                 for finding in step["findings"]:
                     counts[finding["severity"] + "s"] += 1
             self.assertEqual(value["counts"], counts)
