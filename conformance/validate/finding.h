@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "conformance/validate/judged_file.h"
 #include "engine/base/error.h"
 #include "engine/base/json.h"
 
@@ -39,6 +40,7 @@ struct StepReport {
   // How much was looked at, by what it is: {"tensors", 256}. A step that accepts without this, or
   // with a zero in it, has shown nothing (validation.h).
   std::map<std::string, uint64_t> compared;
+  std::vector<JudgedFile> files;   // that were read whole, or whose headers were
   std::vector<std::string> lines;  // what was measured, in a few lines for a terminal
 };
 

@@ -231,28 +231,54 @@ class Folder {
     const Checkpoint checkpoint = TRY(Checkpoint::Open(options_.folder));
     const CheckpointInventory inventory = TRY(TakeInventory(checkpoint));
     const LinearSource* head = inventory.head ? &*inventory.head : nullptr;
-    Json facts = TRY(Scan(checkpoint.tensors(), TensorRoles(inventory), Linears(inventory), head));
+    std::vector<JudgedFile> shards = FilesOf(kModelFolder, checkpoint.shards());
+    Json facts =
+        TRY(Scan(checkpoint.tensors(), TensorRoles(inventory), Linears(inventory), head, &shards));
     TRY(JudgeVectors(inventory, findings_, &facts["vectors"]));
     TRY(checkpoint.Intact());
     return facts;
   }
 
+  const std::vector<JudgedFile>& files() const { return files_; }
+
   Result<Json> Drafter() {
     const DrafterCheckpoint checkpoint = TRY(DrafterCheckpoint::Open(*options_.drafter));
     const DrafterInventory inventory = TRY(TakeDrafterInventory(checkpoint));
-    Json facts =
-        TRY(Scan(checkpoint.tensors(), TensorRoles(inventory), Linears(inventory), nullptr));
+    std::vector<JudgedFile> shards = FilesOf(kDrafterFolder, checkpoint.shards());
+    Json facts = TRY(
+        Scan(checkpoint.tensors(), TensorRoles(inventory), Linears(inventory), nullptr, &shards));
     TRY(checkpoint.Intact());
     return facts;
   }
 
  private:
+  // From before any data is read.
+  static std::vector<JudgedFile> FilesOf(const char* folder,
+                                         std::span<const CheckpointFile> shards) {
+    std::vector<JudgedFile> files;
+    for (const CheckpointFile& shard : shards) {
+      files.push_back({.folder = folder,
+                       .name = shard.name,
+                       .path = shard.path,
+                       .stamp = StampOf(shard.path).value_or(FileStamp{})});
+    }
+    return files;
+  }
+
   Result<Json> Scan(std::span<const TensorView> tensors, const TensorRoles& roles,
-                    const std::vector<const LinearSource*>& linears, const LinearSource* head) {
+                    const std::vector<const LinearSource*>& linears, const LinearSource* head,
+                    std::vector<JudgedFile>* shards) {
+    std::map<std::string, std::string> digests;
+    for (const JudgedFile& shard : *shards) digests[shard.path];
     const std::vector<LinearScales> scales = TRY(ReadLinearScales(linears));
     const std::vector<ScanTarget> targets = Targets(tensors, scales);
-    const std::vector<TensorScan> scans =
-        TRY(ScanTensors(targets, {.threads = options_.threads}, progress_));
+    const std::vector<TensorScan> scans = TRY(ScanTensors(
+        targets, {.threads = options_.threads, .digests = options_.digests ? &digests : nullptr},
+        progress_));
+    for (JudgedFile& shard : *shards) {
+      shard.sha256 = digests.at(shard.path);
+      files_.push_back(std::move(shard));
+    }
     Judge(roles, targets, scans, findings_).Look();
     JudgeLinearScales(scales, head, findings_);
     uint64_t bytes = 0;
@@ -273,6 +299,7 @@ class Folder {
   const NumbersOptions& options_;
   const StepProgress& progress_;
   StepFindings* findings_;
+  std::vector<JudgedFile> files_;
 };
 
 }  // namespace
@@ -292,7 +319,8 @@ Result<StepReport> ValidateNumbers(const NumbersOptions& options, const StepProg
   return StepReport{.step = "numbers",
                     .findings = findings.Sorted(),
                     .facts = std::make_shared<const Json>(std::move(facts)),
-                    .compared = std::move(compared)};
+                    .compared = std::move(compared),
+                    .files = folder.files()};
 }
 
 }  // namespace hallmark

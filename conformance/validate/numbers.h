@@ -19,6 +19,7 @@ namespace hallmark {
 struct NumbersOptions {
   std::string folder;
   std::optional<std::string> drafter;  // a drafter's folder, read and judged too
+  bool digests = false;                // SHA-256 of every shard, from the same reading
   int threads = 2;                     // reading is bound by memory: more help little
 };
 

@@ -14,7 +14,11 @@
 
 #include "conformance/harness/paths.h"
 #include "conformance/validate/model_copy.h"
+#include "conformance/validate/tensor_scan.h"
 #include "conformance/validate/zero_runs.h"
+#include "engine/base/mapped_file.h"
+#include "engine/base/random.h"
+#include "engine/base/sha256.h"
 #include "engine/format/safetensors.h"
 
 namespace hallmark {
@@ -297,6 +301,74 @@ TEST(Numbers, ProgressEndsAtAllBytesAndAFolderThatDoesNotOpenIsAnError) {
   const auto absent = ValidateNumbers({.folder = testing::TempDir() + "/absent"}, {});
   ASSERT_FALSE(absent.has_value());
   EXPECT_EQ(absent.error().code, Code::kNotFound);
+}
+
+std::string DigestOfFile(const std::string& path) {
+  const auto file = MappedFile::Open(path);
+  EXPECT_TRUE(file.has_value());
+  return Sha256Hex(file->bytes());
+}
+
+TEST(Numbers, DigestsAreThoseOfTheShards) {
+  const std::string drafter = GoldenPath("models/prism-dflash");
+  for (const int threads : {1, 2, 5}) {
+    const auto report = ValidateNumbers(
+        {.folder = GoldenPath(kPrism), .drafter = drafter, .digests = true, .threads = threads},
+        {});
+    ASSERT_TRUE(report.has_value()) << report.error().ToString();
+    EXPECT_TRUE(report->findings.empty()) << Text(*report);
+    ASSERT_EQ(report->files.size(), 2u);
+    for (const JudgedFile& file : report->files) {
+      EXPECT_EQ(file.path, (file.folder == kModelFolder ? GoldenPath(kPrism) : drafter) +
+                               "/model.safetensors");
+      EXPECT_EQ(file.sha256, DigestOfFile(file.path)) << file.path;
+      EXPECT_TRUE(file.stamp == StampOf(file.path));
+    }
+  }
+  const StepReport without = Judged(GoldenPath(kPrism));
+  ASSERT_EQ(without.files.size(), 1u);
+  EXPECT_EQ(without.files[0].sha256, "");
+}
+
+// Larger than what is held at a time, with bytes of no tensor before, between and behind, and a
+// file that has no tensor at all.
+TEST(Numbers, DigestsHoldEveryByteOfAFile) {
+  const std::string folder = testing::TempDir() + "/bytes";
+  std::filesystem::create_directories(folder);
+  const size_t sizes[] = {(size_t{40} << 20) + 3, (size_t{33} << 20) + 1};
+  std::string data(100 + sizes[0] + 7 + sizes[1] + 11, '\0');
+  SplitMix64 random(7);
+  for (size_t at = 0; at + 8 <= data.size(); at += 8) {
+    const uint64_t word = random.Next();
+    std::memcpy(data.data() + at, &word, sizeof(word));
+  }
+  const std::string names[] = {folder + "/a", folder + "/b", folder + "/c"};
+  ASSERT_TRUE(WriteText(names[0], data).has_value());
+  ASSERT_TRUE(WriteText(names[1], data.substr(5)).has_value());
+  ASSERT_TRUE(WriteText(names[2], data.substr(0, 200000)).has_value());
+  std::vector<TensorView> tensors;
+  for (const std::string& name : {names[0], names[1]}) {
+    const auto bytes = std::as_bytes(std::span(data));
+    tensors.push_back({.name = "x",
+                       .dtype = DType::kU8,
+                       .bytes = bytes.subspan(0, sizes[0]),
+                       .file = name,
+                       .file_offset = 100});
+    tensors.push_back({.name = "y",
+                       .dtype = DType::kU8,
+                       .bytes = bytes.subspan(0, sizes[1]),
+                       .file = name,
+                       .file_offset = 107 + sizes[0]});
+  }
+  tensors.back().file_offset -= 5;
+  const std::vector<ScanTarget> targets = {
+      {&tensors[0]}, {&tensors[1]}, {&tensors[2]}, {&tensors[3]}};
+  for (const int threads : {1, 3}) {
+    std::map<std::string, std::string> digests = {{names[0], ""}, {names[1], ""}, {names[2], ""}};
+    ASSERT_TRUE(ScanTensors(targets, {.threads = threads, .digests = &digests}, {}).has_value());
+    for (const auto& [name, digest] : digests) EXPECT_EQ(digest, DigestOfFile(name)) << name;
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST(ZeroRuns, PiecesGiveWhatTheWholeGives) {

@@ -165,6 +165,17 @@ std::string MeasuredHtml(const Json& validation) {
   return html.empty() ? "" : "<h2>What was measured</h2>\n" + html;
 }
 
+std::string FilesHtml(const Json& validation) {
+  const Json& files = validation.at("files");
+  if (files.empty()) return "";
+  const std::string& why = TextOf(validation.at("digests"), "why");
+  return "<h2>Files</h2>\n<section class=\"step\">\n" +
+         (why.empty()
+              ? ""
+              : "<p class=\"soft\">Not each has its SHA-256: " + EscapeHtml(why) + ".</p>\n") +
+         HtmlOfTable(files, "/files") + "</section>\n";
+}
+
 }  // namespace
 
 std::string ValidationHtml(const Json& validation) {
@@ -177,6 +188,7 @@ std::string ValidationHtml(const Json& validation) {
              WordOf(TextOf(validation, "verdict")), EscapeHtml(TextOf(validation, "directory")),
              kReportStyle) +
          VerdictHtml(validation) + FindingsHtml(validation) + MeasuredHtml(validation) +
+         FilesHtml(validation) +
          fmt::format(
              "<footer>\n<p>Written by hallmark <span data-fact=\"/version\">{}</span>. A step that "
              "is not named above was not asked for. <code>hallmark validate --json</code> states "

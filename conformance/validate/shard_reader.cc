@@ -2,6 +2,7 @@
 #include "conformance/validate/shard_reader.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -26,6 +27,15 @@ Status ShardReader::Open(const std::string& path) {
   posix_fadvise(file, 0, 0, POSIX_FADV_SEQUENTIAL);
   files_[path] = file;
   return {};
+}
+
+Result<uint64_t> ShardReader::Size(const std::string& path) const {
+  const auto found = files_.find(path);
+  CHECK(found != files_.end());
+  struct stat info {};
+  if (fstat(found->second, &info) == 0) return static_cast<uint64_t>(info.st_size);
+  return Fail(Code::kIo, std::string("the file's size cannot be read: ") + std::strerror(errno),
+              {.file = path});
 }
 
 Status ShardReader::Read(const std::string& path, uint64_t offset, std::span<std::byte> out) const {

@@ -23,6 +23,8 @@ class ShardReader {
 
   // Opens a file if it is not open yet; kNotFound or kIo.
   Status Open(const std::string& path);
+  // Bytes of a file that is open, as it is now; kIo.
+  Result<uint64_t> Size(const std::string& path) const;
   // Fills `out` from `offset` of a file that is open; kIo with the byte where reading ended.
   Status Read(const std::string& path, uint64_t offset, std::span<std::byte> out) const;
 

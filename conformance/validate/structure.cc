@@ -113,7 +113,7 @@ Json ModelJson(const WatchedFolder& folder, const Weights& weights, const ModelF
 }
 
 Json ReadDrafter(const std::string& path, const ModelConfig* target, const StepProgress& progress,
-                 FindingList* findings, std::map<std::string, uint64_t>* compared) {
+                 FindingList* findings, StepReport* report) {
   WatchedFolder folder(path, findings);
   Json json = Json::object();
   if (!folder.listed()) return json;
@@ -124,8 +124,9 @@ Json ReadDrafter(const std::string& path, const ModelConfig* target, const StepP
   json["files"] = folder.FilesJson();
   json["tensors"] = weights.tensors.size();
   json["used_tensors"] = drafter.used_tensors;
-  (*compared)["drafter_files"] = folder.files_read();
-  (*compared)["drafter_tensors"] = weights.tensors.size();
+  AddFiles(folder.Files(kDrafterFolder), &report->files);
+  report->compared["drafter_files"] = folder.files_read();
+  report->compared["drafter_tensors"] = weights.tensors.size();
   if (drafter.config) json["block"] = drafter.config->block_size;
   return json;
 }
@@ -136,7 +137,7 @@ Result<StepReport> ValidateStructure(const StructureOptions& options,
                                      const StepProgress& progress) {
   FindingList findings;
   Json facts = Json::object();
-  std::map<std::string, uint64_t> compared;
+  StepReport report{.step = "structure"};
   WatchedFolder folder(options.folder, &findings);
   ModelFiles model;
   if (folder.listed()) {
@@ -146,17 +147,17 @@ Result<StepReport> ValidateStructure(const StructureOptions& options,
     TellUnusedFiles(folder, &findings);
     folder.FindChanges();
     facts["model"] = ModelJson(folder, weights, model, text);
-    compared["files"] = folder.files_read();
-    compared["tensors"] = weights.tensors.size();
+    report.files = folder.Files(kModelFolder);
+    report.compared["files"] = folder.files_read();
+    report.compared["tensors"] = weights.tensors.size();
   }
   if (options.drafter) {
     const ModelConfig* target = model.config.sizes ? &model.config.config : nullptr;
-    facts["drafter"] = ReadDrafter(*options.drafter, target, progress, &findings, &compared);
+    facts["drafter"] = ReadDrafter(*options.drafter, target, progress, &findings, &report);
   }
-  return StepReport{.step = "structure",
-                    .findings = findings.Sorted(),
-                    .facts = std::make_shared<const Json>(std::move(facts)),
-                    .compared = std::move(compared)};
+  report.findings = findings.Sorted();
+  report.facts = std::make_shared<const Json>(std::move(facts));
+  return report;
 }
 
 }  // namespace hallmark

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "conformance/validate/shard_hasher.h"
 #include "conformance/validate/shard_reader.h"
 #include "engine/backend/cpu/parallel.h"
 #include "engine/base/float_types.h"
@@ -20,6 +21,8 @@ namespace {
 constexpr uint64_t kPieceBytes = uint64_t{1} << 20;
 // Pieces between two looks at the progress; bounds nothing else.
 constexpr size_t kBatch = 256;
+// The same where a batch's bytes are held until they are hashed.
+constexpr size_t kHashedBatch = 32;
 constexpr size_t kMaxTileBytes = 2 * kMaxTileWords;
 // Below it a tile of one word stands for weights that were zero, as far as the codebook can say so:
 // about a third of a codebook's own values. The words 0 and 0xFFFF of all three lie above.
@@ -109,7 +112,7 @@ class OneWordTiles {
   explicit OneWordTiles(Exl3Rate rate) : rate_(rate) {}
 
   bool IsBlank(uint16_t word) {
-    if (!word_ || *word_ != word) {
+    if (word_ != word) {
       std::array<uint16_t, kMaxTileWords> words;
       words.fill(word);
       std::array<uint16_t, kTileWeights> values;
@@ -124,7 +127,7 @@ class OneWordTiles {
 
  private:
   Exl3Rate rate_;
-  std::optional<uint16_t> word_;
+  int32_t word_ = -1;  // the latest that was judged; none yet
   bool blank_ = false;
 };
 
@@ -260,48 +263,123 @@ class Pace {
   std::chrono::steady_clock::time_point last_{};
 };
 
-}  // namespace
+// Reads and scans the pieces batch by batch. Where files are hashed, a batch's bytes are held until
+// the next one is under way: one member of the team hashes them while the others read on.
+class Scanner {
+ public:
+  Scanner(std::span<const ScanTarget> targets, const ScanOptions& options,
+          const StepProgress& progress)
+      : targets_(targets),
+        options_(options),
+        progress_(progress),
+        pool_(options.threads),
+        hasher_(&reader_),
+        mergers_(targets.begin(), targets.end()) {}
 
-Result<std::vector<TensorScan>> ScanTensors(std::span<const ScanTarget> targets,
-                                            const ScanOptions& options,
-                                            const StepProgress& progress) {
-  ShardReader reader;
-  uint64_t total = 0;
-  for (const ScanTarget& target : targets) {
-    TRY(reader.Open(target.tensor->file));
-    total += target.tensor->bytes.size();
+  Result<std::vector<TensorScan>> Run() {
+    uint64_t total = 0;
+    for (const ScanTarget& target : targets_) {
+      TRY(reader_.Open(target.tensor->file));
+      total += target.tensor->bytes.size();
+    }
+    TRY(pool_.Reserve(2 * kHashedBatch * kPieceBytes * hashes(), kPieceBytes));
+    const std::vector<Piece> pieces = CutPieces(targets_);
+    const size_t most = hashes() ? kHashedBatch : kBatch;
+    Pace pace(progress_, total);
+    uint64_t done = 0;
+    for (size_t begin = 0; begin < pieces.size(); begin += most) {
+      const auto batch = std::span(pieces).subspan(begin, std::min(most, pieces.size() - begin));
+      TRY(ScanBatch(batch));
+      for (const Piece& piece : batch) done += piece.bytes;
+      pace.Tell(done);
+    }
+    if (hashes()) TRY(EndDigests());
+    std::vector<TensorScan> scans;
+    for (Merger& merger : mergers_) scans.push_back(merger.Finish());
+    return scans;
   }
-  ThreadPool pool(options.threads);
-  TRY(pool.Reserve(0, kPieceBytes));
-  const std::vector<Piece> pieces = CutPieces(targets);
-  std::vector<Merger> mergers(targets.begin(), targets.end());
-  Pace pace(progress, total);
-  uint64_t done = 0;
-  for (size_t begin = 0; begin < pieces.size(); begin += kBatch) {
-    const auto batch = std::span(pieces).subspan(begin, std::min(kBatch, pieces.size() - begin));
+
+ private:
+  bool hashes() const { return options_.digests != nullptr; }
+  // The place of a batch's piece: of the batch under way, or of the one before it.
+  std::byte* Held(size_t index, bool before) {
+    const size_t half = (turn_ + (before ? 1 : 0)) % 2;
+    return pool_.shared_scratch() + (half * kHashedBatch + index) * kPieceBytes;
+  }
+
+  Status ScanBatch(std::span<const Piece> batch) {
     std::vector<PieceScan> scans(batch.size());
     std::vector<Status> read(batch.size());
-    pool.ParallelFor(static_cast<int64_t>(batch.size()), [&](int64_t index, int member) {
-      const auto i = static_cast<size_t>(index);
-      const ScanTarget& target = targets[batch[i].target];
-      const std::span<std::byte> data(pool.own_scratch(member), batch[i].bytes);
-      read[i] = reader.Read(target.tensor->file, target.tensor->file_offset + batch[i].begin, data);
+    Status hashed;
+    const auto first = static_cast<int64_t>(!held_.empty());  // task 0 hashes
+    pool_.ParallelFor(first + static_cast<int64_t>(batch.size()), [&](int64_t task, int member) {
+      if (task < first) {
+        hashed = HashHeld();
+        return;
+      }
+      const auto i = static_cast<size_t>(task - first);
+      const ScanTarget& target = targets_[batch[i].target];
+      std::byte* place = hashes() ? Held(i, false) : pool_.own_scratch(member);
+      const std::span<std::byte> data(place, batch[i].bytes);
+      read[i] =
+          reader_.Read(target.tensor->file, target.tensor->file_offset + batch[i].begin, data);
       if (read[i].has_value()) ScanPiece(target, batch[i], data.data(), &scans[i]);
     });
     for (size_t i = 0; i < batch.size(); ++i) {
       if (!read[i].has_value()) {
         Error error = read[i].error();
-        error.where.tensor = targets[batch[i].target].tensor->name;
+        error.where.tensor = targets_[batch[i].target].tensor->name;
         return Fail(std::move(error));
       }
-      mergers[batch[i].target].Add(scans[i]);
-      done += batch[i].bytes;
+      mergers_[batch[i].target].Add(scans[i]);
     }
-    pace.Tell(done);
+    if (hashes()) {
+      held_ = batch;
+      turn_ = 1 - turn_;
+    }
+    return hashed;
   }
-  std::vector<TensorScan> scans;
-  for (Merger& merger : mergers) scans.push_back(merger.Finish());
-  return scans;
+
+  Status HashHeld() {
+    for (size_t i = 0; i < held_.size(); ++i) {
+      const TensorView& tensor = *targets_[held_[i].target].tensor;
+      TRY(hasher_.Add(tensor.file, tensor.file_offset + held_[i].begin,
+                      {Held(i, true), held_[i].bytes}));
+    }
+    return {};
+  }
+
+  Status EndDigests() {
+    TRY(HashHeld());
+    TRY(hasher_.EndFile());
+    for (auto& [path, digest] : *options_.digests) {
+      if (!hasher_.digests().contains(path)) {  // a file without tensors
+        TRY(reader_.Open(path));
+        TRY(hasher_.Add(path, 0, {}));
+        TRY(hasher_.EndFile());
+      }
+      digest = hasher_.digests().at(path);
+    }
+    return {};
+  }
+
+  const std::span<const ScanTarget> targets_;
+  const ScanOptions& options_;
+  const StepProgress& progress_;
+  ThreadPool pool_;
+  ShardReader reader_;
+  ShardHasher hasher_;
+  std::vector<Merger> mergers_;
+  std::span<const Piece> held_;  // that wait to be hashed, in the half that is not this turn's
+  size_t turn_ = 0;
+};
+
+}  // namespace
+
+Result<std::vector<TensorScan>> ScanTensors(std::span<const ScanTarget> targets,
+                                            const ScanOptions& options,
+                                            const StepProgress& progress) {
+  return Scanner(targets, options, progress).Run();
 }
 
 }  // namespace hallmark

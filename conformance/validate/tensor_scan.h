@@ -8,7 +8,9 @@
 #define HALLMARK_CONFORMANCE_VALIDATE_TENSOR_SCAN_H_
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "conformance/validate/progress.h"
@@ -54,6 +56,9 @@ struct TensorScan {
 
 struct ScanOptions {
   int threads = 2;
+  // Null: none. Else by path, the tensors' files among them: each gets the SHA-256 of the whole
+  // file, from the same reading. The targets then come file by file, in the order of their bytes.
+  std::map<std::string, std::string>* digests = nullptr;
 };
 
 // One scan a target. kIo when a file cannot be read or ends early.

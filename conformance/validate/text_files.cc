@@ -299,14 +299,13 @@ std::optional<std::string> ReadLicence(WatchedFolder& folder, FindingList* findi
     const bool licence = upper.starts_with("LICENSE") || upper.starts_with("LICENCE") ||
                          upper.starts_with("COPYING");
     // Not read as a document: a finding of an unreadable licence would be graver than it is.
-    const auto text = licence ? MappedFile::Open(folder.PathOf(name))
-                              : Result<MappedFile>(Fail(Code::kNotFound, ""));
-    if (text.has_value() && !text->bytes().empty() && !file) file = name;
+    const auto text = licence ? folder.Peek(name) : std::nullopt;
+    if (text && !text->bytes().empty() && !file) file = name;
   }
   std::optional<std::string> stated;
   if (folder.Has(kReadme)) {
-    const auto readme = MappedFile::Open(folder.PathOf(kReadme));
-    if (readme.has_value()) {
+    const auto readme = folder.Peek(kReadme);
+    if (readme) {
       const auto bytes = readme->bytes();
       stated = FrontMatterLicence({reinterpret_cast<const char*>(bytes.data()),
                                    std::min<size_t>(bytes.size(), size_t{1} << 20)});

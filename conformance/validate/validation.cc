@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "conformance/validate/checks.h"
 #include "conformance/validate/structure.h"
 
 namespace hallmark {
@@ -71,6 +72,26 @@ StepReport WithoutEmptyAcceptance(StepReport report) {
   return report;
 }
 
+// Of the last step that ran. A file is told of once.
+void TellChanged(const std::vector<JudgedFile>& changed, Validation* validation) {
+  FindingList list;
+  for (const JudgedFile& file : changed) {
+    bool told = false;
+    for (const StepReport& step : validation->steps) {
+      for (const Finding& finding : step.findings) {
+        told = told || (finding.check == kFileChanged && finding.error.where.file == file.path);
+      }
+    }
+    if (told) continue;
+    list.Add(kFileChanged, {.code = Code::kIo,
+                            .message = "the file changed after it was read",
+                            .where = {.file = file.path}});
+  }
+  for (Finding& finding : list.Sorted()) {
+    validation->steps.back().findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace
 
 std::string_view JudgementName(Judgement judgement) {
@@ -126,9 +147,11 @@ Validation Validate(const ValidationOptions& options, const std::vector<Validati
       continue;
     }
     validation.steps.push_back(WithoutEmptyAcceptance(Report(step.name, step.run(progress))));
+    TellChanged(AddFiles(validation.steps.back().files, &validation.files), &validation);
     if (step.name != kStructure) continue;
     opens = JudgementOf(validation.steps.back()) == Judgement::kAccepted;
   }
+  TellChanged(ChangedFiles(validation.files), &validation);
   return validation;
 }
 

@@ -21,6 +21,7 @@ namespace hallmark {
 struct ValidationOptions {
   std::string folder;
   std::optional<std::string> drafter;
+  bool digests = false;  // of shards too: numbers takes them
 };
 
 enum class Judgement {
@@ -39,6 +40,7 @@ struct ValidationStep {
 struct Validation {
   ValidationOptions options;
   std::vector<StepReport> steps;     // in the order in which they ran
+  std::vector<JudgedFile> files;     // that the steps read
   std::vector<std::string> not_run;  // steps that rest on one which found errors
 
   // Over all steps. A file that changed leaves everything open; else an error that was found
@@ -54,7 +56,8 @@ ValidationStep StructureStep(const ValidationOptions& options);
 
 // Runs the steps in order. A step's error becomes its one finding, "step-failed"; to one that would
 // accept and compared nothing, "nothing-compared" is added: that is undecided. What stands after
-// a structure step that does not accept is not run: the folder would not open.
+// a structure step that does not accept is not run: the folder would not open. At the end every
+// file that was judged is looked at again: one that changed meanwhile is "file-changed".
 Validation Validate(const ValidationOptions& options, const std::vector<ValidationStep>& steps,
                     const StepProgress& progress);
 

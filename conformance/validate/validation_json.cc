@@ -48,6 +48,27 @@ std::string Compared(const StepReport& step) {
   return text.empty() ? "" : text + ")";
 }
 
+// Why a file has no digest; empty when each has one.
+std::string WhyNoDigest(const Validation& validation) {
+  if (validation.files.empty()) return "no step ran that lists files";
+  if (std::ranges::none_of(validation.files, [](const auto& f) { return f.sha256.empty(); })) {
+    return "";
+  }
+  if (validation.options.digests) return "the numbers step did not read the shards to their end";
+  return "--digests takes those of shards, while the numbers step reads them";
+}
+
+std::string Files(const Validation& validation) {
+  if (validation.files.empty()) return "";
+  const auto without =
+      std::ranges::count_if(validation.files, [](const auto& file) { return file.sha256.empty(); });
+  return "\nfiles: " + std::to_string(validation.files.size()) +
+         (without == 0
+              ? ", each with its SHA-256 in --json and --report"
+              : ", " + std::to_string(without) + " without SHA-256: " + WhyNoDigest(validation)) +
+         "\n";
+}
+
 std::string Verdict(const Validation& validation) {
   const std::string folder = Line(validation.options.folder);
   const size_t errors = validation.Count(Severity::kError);
@@ -95,6 +116,14 @@ Json ValidationJson(const Validation& validation, const std::string& version) {
                      {"findings", std::move(findings)},
                      {"facts", step.facts ? *step.facts : Json::object()}});
   }
+  Json files = Json::array();
+  for (const JudgedFile& file : validation.files) {
+    files.push_back({{"folder", file.folder},
+                     {"name", Utf8(file.name)},
+                     {"bytes", file.stamp.bytes},
+                     {"sha256", file.sha256.empty() ? Json(nullptr) : Json(file.sha256)}});
+  }
+  const std::string why = WhyNoDigest(validation);
   Json json = {{"schema", "urn:hallmark:schema:validation:v1"},
                {"version", version},
                {"directory", Utf8(validation.options.folder)},
@@ -103,6 +132,8 @@ Json ValidationJson(const Validation& validation, const std::string& version) {
                 {{"errors", validation.Count(Severity::kError)},
                  {"warnings", validation.Count(Severity::kWarning)},
                  {"notes", validation.Count(Severity::kNote)}}},
+               {"files", std::move(files)},
+               {"digests", {{"complete", why.empty()}, {"why", why}}},
                {"steps", std::move(steps)},
                {"not_run", validation.not_run}};
   if (validation.options.drafter) json["drafter"] = Utf8(*validation.options.drafter);
@@ -128,7 +159,7 @@ std::string ValidationText(const Validation& validation) {
   for (const std::string& step : validation.not_run) {
     text += "\n" + step + ": not run, since it rests on what was found before\n";
   }
-  return text + "\n" + Verdict(validation);
+  return text + Files(validation) + "\n" + Verdict(validation);
 }
 
 }  // namespace hallmark

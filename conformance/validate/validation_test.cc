@@ -8,6 +8,8 @@
 
 #include "conformance/validate/broken_checkpoint.h"
 #include "conformance/validate/validation_json.h"
+#include "engine/base/mapped_file.h"
+#include "engine/base/sha256.h"
 
 namespace hallmark {
 namespace {
@@ -155,6 +157,63 @@ TEST(Validation, AnEmptyComparisonIsNoAcceptance) {
   EXPECT_EQ(Validate({}, {Step("a", bad)}, {}).steps[0].findings.size(), 1u);
 }
 
+JudgedFile File(const char* folder, const std::string& path, const std::string& sha256) {
+  return {.folder = folder,
+          .name = "model.safetensors",
+          .path = path,
+          .stamp = StampOf(path).value_or(FileStamp{}),
+          .sha256 = sha256};
+}
+
+TEST(Validation, AFileKeepsTheDigestOfItsOwnFolder) {
+  const std::string path = ScratchFolder() + ".file";
+  ASSERT_TRUE(WriteText(path, "bytes").has_value());
+  const StepReport headers{.step = "structure",
+                           .compared = {{"files", 2}},
+                           .files = {File(kDrafterFolder, path, ""), File(kModelFolder, path, "")}};
+  const StepReport whole{
+      .step = "numbers",
+      .compared = {{"files", 2}},
+      .files = {File(kModelFolder, path, "aa"), File(kDrafterFolder, path, "bb")}};
+  const Validation validation =
+      Validate({.folder = "f"}, {Step("structure", headers), Step("numbers", whole)}, {});
+  EXPECT_EQ(validation.judgement(), Judgement::kAccepted) << ValidationText(validation);
+  const Json json = ValidationJson(validation, "1");
+  ASSERT_EQ(json["files"].size(), 2u);
+  EXPECT_EQ(json["files"][0]["folder"], "model");
+  EXPECT_EQ(json["files"][0]["sha256"], "aa");
+  EXPECT_EQ(json["files"][1]["folder"], "drafter");
+  EXPECT_EQ(json["files"][1]["sha256"], "bb");
+  EXPECT_EQ(json["files"][0]["bytes"], 5);
+  EXPECT_EQ(json["digests"], (Json{{"complete", true}, {"why", ""}}));
+  const Json half =
+      ValidationJson(Validate({.folder = "f"}, {Step("structure", headers)}, {}), "1");
+  EXPECT_EQ(half["files"][0]["sha256"], nullptr);
+  EXPECT_EQ(half["digests"]["complete"], false);
+}
+
+// Digest and verdict would speak of other bytes.
+TEST(Validation, AFileThatChangesAfterItsStepLeavesEverythingOpen) {
+  const std::string path = ScratchFolder() + ".file";
+  for (const bool read_again : {false, true}) {
+    ASSERT_TRUE(WriteText(path, "bytes").has_value());
+    const StepReport first{
+        .step = "structure", .compared = {{"files", 1}}, .files = {File(kModelFolder, path, "aa")}};
+    const ValidationStep second = {
+        .name = "numbers", .run = [&](const StepProgress&) -> Result<StepReport> {
+          EXPECT_TRUE(WriteText(path, "other bytes").has_value());
+          StepReport report{.step = "numbers", .compared = {{"files", 1}}};
+          if (read_again) report.files = {File(kModelFolder, path, "bb")};
+          return report;
+        }};
+    const Validation validation = Validate({.folder = "f"}, {Step("structure", first), second}, {});
+    EXPECT_EQ(validation.judgement(), Judgement::kUndecided);
+    ASSERT_EQ(validation.steps[1].findings.size(), 1u);
+    EXPECT_EQ(validation.steps[1].findings[0].check, "file-changed");
+    EXPECT_EQ(validation.steps[1].findings[0].error.where.file, path);
+  }
+}
+
 TEST(Validation, WhatWasMeasuredIsToldBelowItsStep) {
   Validation validation = With({});
   validation.steps[0].lines = {"mean KL 0.1 nat\x1b"};
@@ -182,6 +241,18 @@ TEST(Validation, RunsOnTheGoldenModelAndItsDrafter) {
   EXPECT_EQ(facts["model"]["used_tensors"], 256);
   EXPECT_EQ(facts["model"]["stop_ids"], Json::array({4070, 4072}));
   EXPECT_EQ(facts["drafter"]["used_tensors"], 51);
+  size_t shards = 0;
+  for (const JudgedFile& file : validation.files) {
+    if (file.name == "model.safetensors") {
+      ++shards;
+      EXPECT_EQ(file.sha256, "");
+      continue;
+    }
+    const auto bytes = MappedFile::Open(file.path);
+    ASSERT_TRUE(bytes.has_value());
+    EXPECT_EQ(file.sha256, Sha256Hex(bytes->bytes())) << file.path;
+  }
+  EXPECT_EQ(shards, 2u);
   EXPECT_EQ(validation.steps[0].compared.at("tensors"), 256u);
   EXPECT_EQ(validation.steps[0].compared.at("drafter_tensors"), 51u);
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance/validate/watched_folder.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <array>
 #include <filesystem>
@@ -10,6 +8,8 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+
+#include "engine/base/sha256.h"
 
 namespace hallmark {
 namespace {
@@ -20,6 +20,7 @@ constexpr std::string_view kControl = ".aria2";
 constexpr std::array<std::string_view, 6> kPartial = {".incomplete", ".part",     ".partial",
                                                       ".crdownload", ".download", ".tmp"};
 constexpr const char* kCache = ".cache/huggingface/download";
+constexpr std::string_view kShard = ".safetensors";
 constexpr uint64_t kMaxDocument = uint64_t{64} << 20;
 
 std::string_view Head(const MappedFile& file) {
@@ -118,20 +119,25 @@ void WatchedFolder::FindDownloads() {
   }
 }
 
-std::optional<WatchedFolder::Stamp> WatchedFolder::StampOf(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return std::nullopt;
-  return Stamp{.bytes = static_cast<uint64_t>(info.st_size),
-               .seconds = info.st_mtim.tv_sec,
-               .nanoseconds = info.st_mtim.tv_nsec,
-               .inode = static_cast<uint64_t>(info.st_ino)};
+Result<MappedFile> WatchedFolder::Open(const std::string& name) {
+  // Before the file is opened: a change between the two is one that is found.
+  const auto stamp = StampOf(PathOf(name));
+  auto file = MappedFile::Open(PathOf(name));
+  if (!file.has_value() || !stamp) return file;
+  const bool whole = !name.ends_with(kShard) && file->bytes().size() <= kMaxDocument;
+  read_[name] = {.stamp = *stamp, .sha256 = whole ? Sha256Hex(file->bytes()) : ""};
+  return file;
+}
+
+std::optional<MappedFile> WatchedFolder::Peek(const std::string& name) {
+  auto file = Open(name);
+  if (!file.has_value()) return std::nullopt;
+  return std::move(*file);
 }
 
 std::optional<MappedFile> WatchedFolder::Read(const std::string& name) {
   const std::string path = PathOf(name);
-  // Before the file is opened: a change between the two is one that is found.
-  const auto stamp = StampOf(path);
-  auto file = MappedFile::Open(path);
+  auto file = Open(name);
   if (!file.has_value()) {
     std::error_code error;
     const std::string target = std::filesystem::read_symlink(path, error).string();
@@ -143,7 +149,6 @@ std::optional<MappedFile> WatchedFolder::Read(const std::string& name) {
     }
     return std::nullopt;
   }
-  if (stamp) read_[name] = *stamp;
   const std::string_view head = Head(*file);
   if (head.empty()) {
     Tell("empty-file", Code::kMalformed, name, "the file has no bytes");
@@ -186,7 +191,8 @@ std::optional<Json> WatchedFolder::ReadDocument(const std::string& name) {
 }
 
 void WatchedFolder::FindChanges() {
-  for (const auto& [name, stamp] : read_) {
+  for (const auto& [name, reading] : read_) {
+    const FileStamp& stamp = reading.stamp;
     const auto now = StampOf(PathOf(name));
     if (now && *now == stamp) continue;
     Tell("file-changed", Code::kIo, name,
@@ -198,7 +204,21 @@ void WatchedFolder::FindChanges() {
 
 Json WatchedFolder::FilesJson() const {
   Json files = Json::array();
-  for (const auto& [name, stamp] : read_) files.push_back({{"name", name}, {"bytes", stamp.bytes}});
+  for (const auto& [name, reading] : read_) {
+    files.push_back({{"name", name}, {"bytes", reading.stamp.bytes}});
+  }
+  return files;
+}
+
+std::vector<JudgedFile> WatchedFolder::Files(const char* folder) const {
+  std::vector<JudgedFile> files;
+  for (const auto& [name, reading] : read_) {
+    files.push_back({.folder = folder,
+                     .name = name,
+                     .path = PathOf(name),
+                     .stamp = reading.stamp,
+                     .sha256 = reading.sha256});
+  }
   return files;
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "conformance/validate/checks.h"
+#include "conformance/validate/judged_file.h"
 #include "engine/base/json.h"
 #include "engine/base/mapped_file.h"
 
@@ -31,26 +32,26 @@ class WatchedFolder {
   std::string PathOf(const std::string& name) const;
   bool Has(const std::string& name) const;
 
-  // The whole file, nullopt when it cannot be had: a finding says why.
+  // The whole file, nullopt when it cannot be had: a finding says why; with Peek nothing does.
+  std::optional<MappedFile> Peek(const std::string& name);
   std::optional<MappedFile> Read(const std::string& name);
   std::optional<std::string> ReadText(const std::string& name);
   std::optional<Json> ReadDocument(const std::string& name);
 
   // Files that were read and are no longer what they were: one finding each.
   void FindChanges();
+  // The same as judged files of `folder`. Shards have no digest: their data was not read.
+  std::vector<JudgedFile> Files(const char* folder) const;
   size_t files_read() const { return read_.size(); }
   // Names and bytes of the files that were read.
   Json FilesJson() const;
 
  private:
-  struct Stamp {
-    uint64_t bytes = 0;
-    int64_t seconds = 0;
-    int64_t nanoseconds = 0;
-    uint64_t inode = 0;
-    bool operator==(const Stamp&) const = default;
+  struct Reading {
+    FileStamp stamp;  // from before the file was opened
+    std::string sha256;
   };
-  static std::optional<Stamp> StampOf(const std::string& path);
+  Result<MappedFile> Open(const std::string& name);
   void FindDownloads();
   void Tell(std::string_view check, Code code, const std::string& name, std::string message);
 
@@ -58,7 +59,7 @@ class WatchedFolder {
   FindingList* findings_;
   bool listed_ = false;
   std::vector<std::string> names_;
-  std::map<std::string, Stamp> read_;
+  std::map<std::string, Reading> read_;
 };
 
 }  // namespace hallmark

@@ -28,7 +28,7 @@ struct ValidateFlags {
   std::optional<std::string> drafter, reference, windows, report;
   std::vector<std::string> steps;
   EngineFlags engine;
-  bool json = false;
+  bool digests = false, json = false;
 };
 
 int ExitCodeOf(Judgement judgement) {
@@ -43,6 +43,7 @@ int ExitCodeOf(Judgement judgement) {
   return kExitUndecided;
 }
 
+constexpr std::string_view kNumbers = "numbers";
 constexpr std::string_view kSource = "source";
 
 bool Wants(const ValidateFlags& flags, std::string_view step) {
@@ -74,11 +75,12 @@ Result<std::vector<ValidationStep>> Steps(const ValidateFlags& flags,
   drafted.drafter = flags.drafter.value_or("");
   std::vector<ValidationStep> all = {
       StructureStep(options),
-      {.name = "numbers",
+      {.name = std::string(kNumbers),
        .run =
            [options](const StepProgress& progress) {
-             return ValidateNumbers({.folder = options.folder, .drafter = options.drafter},
-                                    progress);
+             return ValidateNumbers(
+                 {.folder = options.folder, .drafter = options.drafter, .digests = options.digests},
+                 progress);
            }},
       {.name = "behaviour",
        .run = [options = BehaviourOptions{.folder = options.folder, .session = drafted}](
@@ -109,6 +111,11 @@ Result<std::vector<ValidationStep>> Steps(const ValidateFlags& flags,
                 "only the source step reads a reference, and it is not asked for",
                 {.flag = "--reference"});
   }
+  if (flags.digests && !Wants(flags, kNumbers)) {
+    return Fail(Code::kOutOfRange,
+                "only the numbers step reads shards whole, and it is not asked for",
+                {.flag = "--digests"});
+  }
   std::erase_if(all, [&flags](const ValidationStep& step) {
     return !Wants(flags, step.name) || (step.name == kSource && !flags.reference);
   });
@@ -133,7 +140,8 @@ Result<int> Run(const ValidateFlags& flags) {
   if (flags.drafter) TRY(CheckDirectory(*flags.drafter, "--drafter"));
   if (flags.reference) TRY(CheckDirectory(*flags.reference, "--reference"));
   if (flags.report) TRY(CheckReport(*flags.report));
-  const ValidationOptions options{.folder = flags.directory, .drafter = flags.drafter};
+  const ValidationOptions options{
+      .folder = flags.directory, .drafter = flags.drafter, .digests = flags.digests};
   const std::vector<ValidationStep> steps = TRY(Steps(flags, options));
   Progress line;
   const Validation validation =
@@ -173,6 +181,8 @@ void AddValidateCommand(CLI::App& program, CommandRun& run) {
       "Compare predictions on these ids, a line each: {\"ids\": [1, 2, 3]} [8 windows of 256 "
       "ids, drawn from SRC]")
       ->type_name("FILE");
+  command->add_flag("--digests", flags->digests,
+                    "SHA-256 of the shards too, for a report to publish: numbers takes longer");
   AddTextFlag(*command, "--report", flags->report, "Also write a page for people, NAME.html")
       ->type_name("OUT");
   AddEngineFlags(*command, flags->engine);

@@ -95,6 +95,8 @@ class Report(Case):
                                        delta=abs(expected) * 1e-3, msg=pointer)
             else:
                 self.assertEqual(text.replace(SPACE, ""), shown(expected), pointer)
+        for pointer in leaves(value["files"], "/files"):
+            self.assertIn(pointer, page.facts)
         for index, step in enumerate(value["steps"]):
             for part in ("compared", "findings", "facts"):
                 for pointer in leaves(step[part], f"/steps/{index}/{part}"):

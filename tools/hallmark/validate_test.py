@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """hallmark validate as a vendor meets it: for each named fault the first line names it and its place,
 the exit code is the verdict's, and the JSON keeps to its schema."""
+import hashlib
 import json
 import os
 import shutil
@@ -301,6 +302,76 @@ class Faults(Case):
         self.assertTrue(first.startswith("error: "), first)
         self.assertIn(f"tensor {DOWN}.suh", first)
         self.assertIn(f"byte {at}", first)
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()
+
+
+class Digests(Case):
+    """What was judged, by name, size and SHA-256."""
+
+    def judged(self, *arguments):
+        done = run("validate", *arguments, "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        value = json.loads(done.stdout)
+        jsonschema.validate(value, schema("validation"))
+        for file in value["files"]:
+            folder = {"model": arguments[0], "drafter": DRAFTER}[file["folder"]]
+            path = os.path.join(folder, file["name"])
+            self.assertEqual(file["bytes"], os.path.getsize(path))
+            if file["sha256"] is not None:
+                self.assertEqual(file["sha256"], sha256(path), path)
+        names = [(file["folder"], file["name"]) for file in value["files"]]
+        self.assertEqual(names, sorted(set(names), key=lambda n: (n[0] != "model", n[1])))
+        return value["digests"], {name: file["sha256"]
+                                  for name, file in zip(names, value["files"])}
+
+    def test_with_digests_every_file_has_one(self):
+        model = Checkpoint(self.path("model"))
+        model.shard()
+        model.write("README.md", "---\nlicense: apache-2.0\n---\n")
+        model.write("LICENSE", "text")
+        model.write("chat_template.jinja", "{{ messages }}")
+        model.write("generation_config.json", '{"eos_token_id": 4070}')
+        digests, files = self.judged(model.folder, "--drafter", DRAFTER, "--digests", "--step",
+                                     "structure", "--step", "numbers")
+        self.assertEqual(digests, {"complete": True, "why": ""})
+        self.assertEqual({name for part, name in files if part == "model"},
+                         set(os.listdir(model.folder)) - {"prompts.json"})
+        self.assertEqual({name for part, name in files if part == "drafter"},
+                         {"config.json", WEIGHTS})
+        self.assertNotIn(None, files.values())
+
+    def test_without_them_shards_have_none_and_it_says_why(self):
+        for steps in (("structure", "numbers"), ("structure",)):
+            arguments = [part for step in steps for part in ("--step", step)]
+            digests, files = self.judged(SCRIBE, *arguments)
+            self.assertFalse(digests["complete"])
+            self.assertIn("--digests", digests["why"])
+            self.assertEqual([name for (_, name), value in files.items() if value is None],
+                             [WEIGHTS])
+
+    def test_the_numbers_step_alone_takes_those_of_shards(self):
+        digests, files = self.judged(SCRIBE, "--step", "numbers", "--digests")
+        self.assertEqual(list(files), [("model", WEIGHTS)])
+        self.assertTrue(digests["complete"])
+
+    def test_digests_without_the_numbers_step_are_refused(self):
+        self.check_refused(run("validate", SCRIBE, "--step", "structure", "--digests"), 2,
+                           "out_of_range", "--digests", "numbers")
+
+    def test_the_text_and_the_page_have_them(self):
+        page = self.path("r.html")
+        done = run("validate", SCRIBE, "--step", "structure", "--step", "numbers", "--digests",
+                   "--report", page)
+        self.assertIn("\nfiles: 4, each with its SHA-256 in --json and --report\n",
+                      done.stdout.decode())
+        with open(page, encoding="utf-8") as file:
+            self.assertIn(sha256(os.path.join(SCRIBE, WEIGHTS)), file.read())
+        done = run("validate", SCRIBE, "--step", "structure")
+        self.assertIn("\nfiles: 4, 1 without SHA-256: ", done.stdout.decode())
 
 
 class Windows(Case):
