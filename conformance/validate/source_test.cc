@@ -6,20 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "conformance/harness/paths.h"
 #include "conformance/validate/divergence.h"
-#include "conformance/validate/error_band.h"
-#include "conformance/validate/exl3_matrix.h"
 #include "conformance/validate/model_copy.h"
+#include "conformance/validate/noisy_source.h"
 #include "conformance/validate/tensor_error.h"
-#include "engine/base/float_types.h"
-#include "engine/base/random.h"
 #include "engine/base/sha256.h"
 #include "engine/format/checkpoint.h"
 
@@ -29,73 +22,9 @@ namespace {
 constexpr char kScribe[] = "models/scribe-11m-exl3";
 const std::string kLayers = "model.language_model.layers.";
 
-// The error that each linear of the source shall have, in parts of the middle of its band.
-using Noise = std::map<std::string, double>;
-
-// W [n, k] of a linear in BF16, with noise such that the NMSE is `nmse`.
-TensorSpec SourceOf(const LinearSource& linear, const Exl3Group& group, double nmse) {
-  const auto matrix = Exl3Matrix::Open(group);
-  EXPECT_TRUE(matrix.has_value());
-  const auto k = static_cast<size_t>(linear.in_features);
-  const auto n = static_cast<size_t>(linear.out_features);
-  std::vector<float> weights(n * k);
-  std::vector<float> block(static_cast<size_t>(Exl3Matrix::kBlockValues));
-  double squares = 0;
-  for (size_t i = 0; i < k; i += 128) {
-    for (size_t j = 0; j < n; j += 128) {
-      matrix->Block(static_cast<int64_t>(i / 128), static_cast<int64_t>(j / 128), block.data());
-      for (size_t row = 0; row < 128 && i + row < k; ++row) {
-        for (size_t column = 0; column < 128 && j + column < n; ++column) {
-          const float value = block[row * 128 + column];
-          weights[(j + column) * k + i + row] = value;
-          squares += double{value} * value;
-        }
-      }
-    }
-  }
-  // ||e||^2 / ||W_q + e||^2 = nmse for noise that knows nothing of W_q.
-  const double size = std::sqrt(squares / static_cast<double>(n * k) * nmse / (1 - nmse));
-  SplitMix64 random(linear.name().size());
-  TensorSpec spec{.name = linear.name() + ".weight",
-                  .dtype = DType::kBF16,
-                  .shape = {linear.out_features, linear.in_features}};
-  for (const float weight : weights) {
-    const uint16_t bits = FloatToBf16(weight + static_cast<float>(size) * random.NextNormal());
-    spec.bytes.append(reinterpret_cast<const char*>(&bits), sizeof(bits));
-  }
-  return spec;
-}
-
-// Writes a plain model whose quantization the golden model could be. 1.2 parts where `noise` is
-// silent.
 void WriteSource(const std::string& folder, const Noise& noise = {}) {
-  const std::string golden = GoldenPath(kScribe);
-  const auto checkpoint = Checkpoint::Open(golden);
-  ASSERT_TRUE(checkpoint.has_value());
-  const auto inventory = TakeInventory(*checkpoint);
-  ASSERT_TRUE(inventory.has_value());
-  std::set<std::string> groups;
-  std::vector<TensorSpec> tensors;
-  for (const LinearSource* linear : Linears(*inventory)) {
-    const auto* group = std::get_if<Exl3Group>(&linear->weights);
-    if (group == nullptr) continue;
-    groups.insert(linear->name() + ".");
-    const auto asked = noise.find(linear->name());
-    const double parts = asked == noise.end() ? 1.2 : asked->second;
-    tensors.push_back(
-        SourceOf(*linear, *group, parts * ErrorBandOf({group->codebook, group->k2}).middle));
-  }
-  const ModelCopy whole(golden);
-  for (const TensorSpec& tensor : whole.tensors()) {
-    const std::string prefix = tensor.name.substr(0, tensor.name.rfind('.') + 1);
-    if (!groups.contains(prefix)) tensors.push_back(tensor);
-  }
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  ASSERT_TRUE(WriteSafetensors(folder + "/model.safetensors", tensors).has_value());
-  Json config = Json::parse(std::ifstream(golden + "/config.json"));
-  config.erase("quantization_config");
-  ASSERT_TRUE(WriteText(folder + "/config.json", config.dump(1)).has_value());
+  const Status written = WriteNoisySource(GoldenPath(kScribe), folder, noise);
+  ASSERT_TRUE(written.has_value()) << written.error().ToString();
 }
 
 class Source : public testing::Test {
