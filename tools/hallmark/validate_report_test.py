@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import unittest
 
 from cli_test import SCRIBE, Case, run
@@ -14,6 +15,7 @@ from validate_test import Checkpoint
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 SPACE = "\u202f"  # between groups of digits
+BROWSER_TEST = "Report.test_a_browser_opens_it_without_a_complaint"
 STEPS = ("--step", "structure", "--step", "numbers")
 
 
@@ -160,6 +162,21 @@ class Report(Case):
         _, second, _ = self.report(SCRIBE, *STEPS)
         self.assertEqual(first, second)
         self.assertEqual(os.listdir(self.path("")), ["r.html"])
+
+    def test_a_missing_browser_is_a_failure_where_one_is_expected(self):
+        def without_a_browser(expected):
+            environment = dict(os.environ, PATH=self.folder)  # in which there is no program
+            environment.pop("HALLMARK_EXPECT_CHROMIUM", None)
+            environment.update(expected)
+            return subprocess.run([sys.executable, __file__, BROWSER_TEST], env=environment,
+                                  capture_output=True, timeout=120, check=False)
+        done = without_a_browser({"HALLMARK_EXPECT_CHROMIUM": "1"})
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"Chromium is not installed", done.stderr)
+        self.assertIn(b"FAILED (failures=1)", done.stderr)
+        done = without_a_browser({})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"Chromium is missing: the page was not opened", done.stdout)
 
     def test_a_browser_opens_it_without_a_complaint(self):
         path, _, _ = self.report(SCRIBE, *STEPS)
