@@ -74,6 +74,9 @@ constexpr std::array kChecks = {
               "Add the id that ends a turn to eos_token_id in generation_config.json."},
     CheckInfo{"drafter-mask-is-a-stop", kWarning,
               "State the mask that the drafter was trained with: an id that ends texts is none."},
+    CheckInfo{"generation-setting-ignored", kWarning,
+              "Leave the setting out if the model does not need it; else say in README.md that "
+              "replies differ where it is not applied."},
     CheckInfo{"stop-ids-differ", kWarning, "State the same stop ids in both files."},
     CheckInfo{"special-token-unknown", kWarning,
               "Let tokenizer_config.json and tokenizer.json name the same tokens."},

@@ -82,6 +82,20 @@ std::vector<BrokenCheckpoint> Cases() {
       Set("PadBeyondTheVocabulary", kGeneration, "/pad_token_id", "4096", "generation-value",
           kOutOfRange),
       Set("PadAsText", kGeneration, "/pad_token_id", "\"0\"", "generation-value", kMalformed),
+      Set("RepetitionPenalty", kGeneration, "/repetition_penalty", "1.05",
+          "generation-setting-ignored", Code::kUnsupported),
+      Set("RepetitionPenaltyOutOfRange", kGeneration, "/repetition_penalty", "-1",
+          "generation-value", kOutOfRange),
+      Set("PresencePenalty", kGeneration, "/presence_penalty", "1.5", "generation-setting-ignored",
+          Code::kUnsupported),
+      Set("NoRepeatedTriples", kGeneration, "/no_repeat_ngram_size", "3",
+          "generation-setting-ignored", Code::kUnsupported),
+      Set("Beams", kGeneration, "/num_beams", "4", "generation-setting-ignored",
+          Code::kUnsupported),
+      Set("SuppressedTokens", kGeneration, "/suppress_tokens", "[7]", "generation-setting-ignored",
+          Code::kUnsupported),
+      Set("StopStrings", kGeneration, "/stop_strings", "[\"User:\"]", "generation-setting-ignored",
+          Code::kUnsupported),
       Planted("NoGenerationConfig",
               [](Copy& c) {
                 c.RemoveFile(kGeneration);
@@ -126,6 +140,19 @@ TEST(StructureText, ATemplateInTheTokenizersConfigIsOne) {
                  const std::string text = c.File(kTemplate);
                  c.RemoveFile(kTemplate);
                  c.Set(kTokenizerConfig, "/chat_template", "\"{{ m.content }}<|im_end|>\"");
+               }});
+}
+
+// Settings that change no reply, or that say what happens without them.
+TEST(StructureText, SettingsThatChangeNothingAreNotTold) {
+  ExpectFound({.name = "neutral settings", .plant = [](Copy& c) {
+                 c.Set(kGeneration, "", R"({"eos_token_id": [4072, 4070], "do_sample": true,
+                   "temperature": 1.0, "top_k": 20, "top_p": 0.95, "min_p": 0.01,
+                   "repetition_penalty": 1.0, "presence_penalty": 0, "frequency_penalty": 0.0,
+                   "no_repeat_ngram_size": 0, "typical_p": 1.0, "num_beams": 1,
+                   "length_penalty": 1.0, "bad_words_ids": null, "suppress_tokens": [],
+                   "stop_strings": null, "min_length": 0, "early_stopping": false,
+                   "max_new_tokens": 2048, "transformers_version": "5.17.0"})");
                }});
 }
 

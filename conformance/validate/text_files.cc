@@ -24,6 +24,44 @@ constexpr const char* kTemplate = "chat_template.jinja";
 constexpr const char* kReadme = "README.md";
 constexpr std::string_view kTurnEnd = "<|im_end|>";
 
+// Settings that change replies and that this engine's sampler has not, with the number that stands
+// for none. Nothing, false, and empty lists and texts stand for none as well.
+struct IgnoredSetting {
+  const char* key;
+  double none = 0;
+};
+constexpr IgnoredSetting kIgnored[] = {{"repetition_penalty", 1},
+                                       {"presence_penalty"},
+                                       {"frequency_penalty"},
+                                       {"no_repeat_ngram_size"},
+                                       {"encoder_repetition_penalty", 1},
+                                       {"typical_p", 1},
+                                       {"epsilon_cutoff"},
+                                       {"eta_cutoff"},
+                                       {"penalty_alpha"},
+                                       {"guidance_scale", 1},
+                                       {"num_beams", 1},
+                                       {"num_beam_groups", 1},
+                                       {"min_length"},
+                                       {"min_new_tokens"},
+                                       {"exponential_decay_length_penalty"},
+                                       {"bad_words_ids"},
+                                       {"force_words_ids"},
+                                       {"suppress_tokens"},
+                                       {"begin_suppress_tokens"},
+                                       {"sequence_bias"},
+                                       {"forced_bos_token_id", -1},
+                                       {"forced_eos_token_id", -1},
+                                       {"dola_layers"},
+                                       {"watermarking_config"},
+                                       {"stop_strings"}};
+
+bool StandsForNone(const Json& value, double none) {
+  if (value.is_number()) return value.get<double>() == none;
+  if (value.is_boolean()) return !value.get<bool>();
+  return value.is_string() ? value.get_ref<const std::string&>().empty() : value.empty();
+}
+
 std::string Upper(std::string text) {
   for (char& c : text) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return text;
@@ -188,18 +226,27 @@ class TextReader {
   void CheckSampling(const Json& generation) {
     const auto number = [&](const char* key, double low, double high) {
       const auto found = generation.find(key);
-      if (found == generation.end() || found->is_null()) return;
+      if (found == generation.end() || found->is_null()) return true;
       const bool good =
           found->is_number() && found->get<double>() >= low && found->get<double>() <= high;
-      if (good) return;
+      if (good) return true;
       Tell("generation-value", found->is_number() ? Code::kOutOfRange : Code::kMalformed,
            At(kGeneration, PointerToken(key)), "found " + found->dump().substr(0, 40));
+      return false;
     };
     number("temperature", 0.0, 100.0);
     number("top_p", 0.0, 1.0);
     number("min_p", 0.0, 1.0);
     number("top_k", 0.0, 1e9);
-    number("repetition_penalty", 1e-9, 100.0);
+    const bool penalty = number("repetition_penalty", 1e-9, 100.0);
+    for (const auto& [key, none] : kIgnored) {
+      const auto found = generation.find(key);
+      if (found == generation.end() || StandsForNone(*found, none)) continue;
+      if (std::string_view(key) == "repetition_penalty" && !penalty) continue;  // told already
+      Tell("generation-setting-ignored", Code::kUnsupported, At(kGeneration, PointerToken(key)),
+           std::string(key) + " is " + found->dump(-1, ' ', true).substr(0, 40) +
+               "; this engine draws by temperature, top_k, top_p and min_p alone");
+    }
     if (!vocab_) return;
     for (const char* key : {"bos_token_id", "pad_token_id"}) {
       const auto found = generation.find(key);
