@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -148,6 +149,20 @@ TEST(MappedFile, AnotherMapInTheOldPlaceStartsIntact) {
   const auto file = MappedFile::Open(path);
   EXPECT_TRUE(file->Intact().has_value());
   EXPECT_EQ(file->bytes()[kPage], std::byte{'x'});
+}
+
+// In a process of its own: without the guard it dies of the signal.
+void ReadWhatShrank() {
+  const std::string path = Pages("mapped_file_survives", 3);
+  const auto file = MappedFile::Open(path);
+  std::filesystem::resize_file(path, kPage);
+  const bool zero = file->bytes()[2 * kPage + 1] == std::byte{0};
+  std::exit(zero && !file->Intact().has_value() ? 0 : 1);
+}
+
+TEST(MappedFileDeathTest, AFileThatShrinksDoesNotKillItsReader) {
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(ReadWhatShrank(), testing::ExitedWithCode(0), "");
 }
 
 void TouchAForeignLoss() {
