@@ -193,14 +193,18 @@ void AddValidateCommand(CLI::App& program, CommandRun& run) {
       "every shard once. behaviour loads the model and runs it. source, with --reference, "
       "measures\n"
       "each tensor's error and how far predictions moved. Every fault that does not follow from\n"
-      "another is listed, the gravest first, with a check's stable id. Exit code 0: accepted\n"
-      "(warnings and notes allowed); 1: an error was found; 3: could not decide (a file could not\n"
-      "be read, or changed meanwhile).\n\n"
+      "another is listed, the gravest first, with a check's stable id, and each step says how "
+      "much\n"
+      "it compared. Exit code 0: accepted (warnings and notes allowed); 1: an error was found; 2: "
+      "a\n"
+      "flag or a file of windows is at fault; 3: could not decide (a file could not be read, or\n"
+      "changed meanwhile, or a step compared nothing).\n\n"
       "Examples:\n"
       "  hallmark validate golden/models/scribe-11m-exl3\n"
       "  hallmark validate DIR --step structure\n"
       "  hallmark validate DIR --drafter golden/models/scribe-11m-dflash2 --json\n"
-      "  hallmark validate DIR --reference SRC --report report.html");
+      "  hallmark validate DIR --reference SRC --windows windows.jsonl\n"
+      "  hallmark validate DIR --reference SRC --digests --report report.html --json");
   command->callback([flags, &run] {
     run = [flags] {
       const Result<int> code = Run(*flags);

@@ -4,13 +4,14 @@ the exit code is the verdict's, and the JSON keeps to its schema."""
 import hashlib
 import json
 import os
+import re
 import shutil
 import struct
 import unittest
 
 import jsonschema
 
-from cli_test import SCRIBE, Case, run, schema
+from cli_test import SCRIBE, SOURCE, Case, run, schema
 
 DRAFTER = os.path.join(os.path.dirname(SCRIBE), "scribe-11m-dflash2")
 WEIGHTS = "model.safetensors"
@@ -85,6 +86,25 @@ class Checkpoint:
         self.write(INDEX, json.dumps({"weight_map": {
             name: shard for shard, half in zip(SHARDS, halves) for name in half}}))
         return halves
+
+
+class Help(Case):
+    def test_it_names_no_flag_that_does_not_exist_and_shows_each_that_vendors_need(self):
+        words = self.check_ok(run("validate", "--help"))
+        examples = words.split("Examples:\n")[1]
+        for flag in ("--step", "--drafter", "--reference", "--windows", "--digests", "--report",
+                     "--json"):
+            self.assertIn(flag, examples)
+        for flag in set(re.findall(r"(?<![\w-])--[a-z-]+", words)):
+            self.assertNotIn("not expected", run("validate", SCRIBE, flag).stderr.decode(), flag)
+
+
+class Guide(Case):
+    def test_it_shows_what_the_program_prints(self):
+        with open(os.path.join(SOURCE, "docs/guide/validate.md"), encoding="utf-8") as file:
+            guide = file.read()
+        done = run("validate", "golden/models/scribe-11m-exl3", cwd=SOURCE)
+        self.assertEqual(done.stdout.decode(), guide.split("```\n")[1])
 
 
 class Verdicts(Case):
