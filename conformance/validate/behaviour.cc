@@ -219,6 +219,7 @@ class Run {
   Status Texts() {
     if (session_->tokenizer() == nullptr) return {};
     const TextLikelihood text = TRY(MeasureTexts(*session_, progress_));
+    compared_["text_tokens"] = static_cast<uint64_t>(text.tokens);
     if (text.tokens == 0) return {};
     const double chance = std::log(static_cast<double>(session_->drawable_ids()));
     facts_["text"] = {{"texts", text.texts},
@@ -316,6 +317,8 @@ class Run {
                         {"rounds", Count(row, "rounds")},
                         {"drafted", drafted},
                         {"accepted", accepted}};
+    lines_.push_back(
+        fmt::format("drafts: {} of {} accepted in {} ids", accepted, drafted, Count(row, "ids")));
     const double share =
         drafted == 0 ? 0 : static_cast<double>(accepted) / static_cast<double>(drafted);
     if (share >= kRarely) return;

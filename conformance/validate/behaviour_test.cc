@@ -69,6 +69,7 @@ TEST(Behaviour, GoldenModelsAreQuietAndSayWhatRan) {
       EXPECT_EQ(row.at("values"), logits);
     }
     EXPECT_EQ(report.compared.at("row_invariance_values"), logits);
+    EXPECT_EQ(report.compared.contains("text_tokens"), name == kScribe);
     EXPECT_EQ(report.compared.at("chunked_equals_whole_values"), logits);
     EXPECT_EQ(report.lines.size(), name == kScribe ? 4u : 3u) << name;
     EXPECT_EQ(facts.at("logits").at("rows"), 200);

@@ -118,7 +118,8 @@ class Verdicts(Case):
         self.assertEqual(code, 0)
         self.assertRegex(text, r"\nstructure: accepted \(2 drafter files, ")
         self.assertRegex(text, r"\nnumbers: accepted \(\d+ bytes, \d+ drafter bytes, ")
-        self.assertRegex(text, r"\nbehaviour: accepted \(42 cases, 488 finite rows\)\n")
+        self.assertRegex(text, r"\nbehaviour: accepted \(42 cases, 488 finite rows, 111 text tokens\)\n")
+        self.assertRegex(text, r"\n  drafts: \d+ of \d+ accepted in \d+ ids\n")
         self.assertRegex(text, r"\n  resumed-equals-fresh: 24 cases, \d{5,} values\n")
         self.assertRegex(text, r"\nAccepted: \S+ conforms \(\d+ warnings, \d+ notes?\)\.\n$")
 
