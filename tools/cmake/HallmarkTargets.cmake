@@ -62,10 +62,14 @@ function(add_suite NAME)
   add_executable(${NAME} ${ARG_SOURCES})
   target_link_libraries(${NAME} PRIVATE hallmark_options ${ARG_DEPS} hallmark_test_main
     GTest::gtest rapidcheck)
-  # What a suite tests is in libraries, which are optimized. Optimizing the assertions too takes as
-  # long as parsing them and speeds up nothing that counts.
+  # What a suite tests is in libraries, which are optimized; optimizing assertions takes as long as
+  # parsing them. Properties and conformance cases go over many values, so get a little.
   if(CMAKE_BUILD_TYPE STREQUAL "Release")
-    target_compile_options(${NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+    set(level -O0)
+    if(ARG_TIER MATCHES "^(prop|conf|bench)$")
+      set(level -O1)
+    endif()
+    target_compile_options(${NAME} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${level}>)
   endif()
   set(properties "TIMEOUT;${ARG_TIMEOUT};LABELS;${ARG_TIER};LABELS;${ARG_NEED}")
   foreach(label IN LISTS ARG_LABELS)
